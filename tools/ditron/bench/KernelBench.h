@@ -36,13 +36,14 @@ struct KernelBenchOptions {
 
 struct GemmBenchOptions : KernelBenchOptions {
   PlantedFault fault = PlantedFault::None;
-  std::string order = "nk";     ///< How B lies in memory.
-  std::string peer = "auto";    ///< Path of cuBLAS, for 8-bit operands of cuBLASLt; "auto" where it usually is, "none": no comparison.
+  std::string order = "nk"; ///< How B lies in memory.
+  /// Path of cuBLAS, for 8-bit operands of cuBLASLt; "auto" where it usually is, "none" for no comparison.
+  std::string peer = "auto";
   bool peerFastAccumulation = false; ///< The peer adds fp8 in the tensor cores alone.
-  std::string scales;           ///< none, tensor or vector; empty: tensor for 8-bit operands, else none.
+  std::string scales;                ///< none, tensor or vector; empty: tensor for 8-bit operands, else none.
   std::string precision = "tf32";
-  uint32_t sweep = 0;           ///< Also try this many plans, those predicted to be best.
-  std::string movement;         ///< Only plans that move tiles this way: descriptors or pointers.
+  uint32_t sweep = 0;   ///< Also try this many plans, those predicted to be best.
+  std::string movement; ///< Only plans that move tiles this way: descriptors or pointers.
 };
 
 enum class RowOperator { Softmax, RmsNorm };
@@ -60,7 +61,8 @@ Status benchOrders(const KernelBenchOptions &options, const Knobs &knobs);
 /// The world of one GPU, the compiler, and the report of a benchmark.
 class KernelBench {
 public:
-  KernelBench(std::string name, const KernelBenchOptions &options) : options(options), progress(options.quiet), name(std::move(name)) {}
+  KernelBench(std::string name, const KernelBenchOptions &options)
+      : options(options), progress(options.quiet), name(std::move(name)) {}
 
   Status start(const Knobs &knobs);
   runtime::Rank &rank() { return world->rank(0); }
