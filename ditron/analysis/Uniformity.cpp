@@ -9,7 +9,9 @@
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/Operation.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -20,9 +22,9 @@ namespace dist = ditron::dist;
 
 /// Operations whose result differs whatever their operands are.
 bool UniformityAnalysis::isSource(Operation *op) const {
-  if (whom == UniformityOf::Blocks) {
-    if (isa<tile::ProgramIdOp>(op))
-      return true;
+  if (whom != UniformityOf::Threads) {
+    if (auto program = dyn_cast<tile::ProgramIdOp>(op))
+      return whom == UniformityOf::Blocks || program.getAxis() == 0;
     // What memory holds may have changed from one block's read to the other's.
     auto effects = dyn_cast<MemoryEffectOpInterface>(op);
     return effects && op->getNumRegions() == 0 && effects.hasEffect<MemoryEffects::Read>();
@@ -38,6 +40,13 @@ bool UniformityAnalysis::isSource(Operation *op) const {
 /// Operations whose scalar result the whole block gets, whatever their operands are.
 bool UniformityAnalysis::isBroadcast(Operation *op) const {
   return whom == UniformityOf::Threads && isa<tile::ReduceOp, tile::AtomicRmwOp, tile::AtomicCasOp, dist::WaitOp>(op);
+}
+
+/// The number of a cluster: a program id divided by 2, or a multiple of 2.
+static bool isClusterNumber(Operation *op) {
+  APInt divisor;
+  return isa<arith::DivSIOp, arith::DivUIOp>(op) && op->getOperand(0).getDefiningOp<tile::ProgramIdOp>() &&
+         matchPattern(op->getOperand(1), m_ConstantInt(&divisor)) && divisor.isStrictlyPositive() && !divisor[0];
 }
 
 UniformityAnalysis::UniformityAnalysis(Operation *root, UniformityOf whom) : whom(whom) {
@@ -89,7 +98,7 @@ void UniformityAnalysis::visit(Operation *op) {
     return markAll(op->getResults(), op);
   for (Region &region : op->getRegions())
     visitRegion(region);
-  if (isBroadcast(op))
+  if (isBroadcast(op) || (whom == UniformityOf::Clusters && isClusterNumber(op)))
     return;
   if (Value cause = firstVarying(op->getOperands()))
     markAll(op->getResults(), sourceOf(cause));

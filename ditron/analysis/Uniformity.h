@@ -39,6 +39,8 @@ namespace ditron::analysis {
 enum class UniformityOf {
   Threads, ///< Of one block.
   Blocks,  ///< Of a grid: program ids, and whatever is read from memory. Thread numbers are the same in every block.
+  /// Of a cluster of two: blocks whose first program ids divided by 2 are equal, and the others too. Memory as with Blocks.
+  Clusters,
 };
 
 /// The uniformity of all values in an operation with structured control flow. Suitable for getAnalysis.

@@ -291,8 +291,8 @@ static void attachOptions(scf::ForOp loop, const RangeValue &range) {
     attach("tile.flatten", builder.getUnitAttr());
   if (range.warpSpecialize)
     attach("tile.warp_specialize", builder.getUnitAttr());
-  if (range.residentBlocks != 1)
-    attach("tile.resident_blocks", builder.getI32IntegerAttr(range.residentBlocks));
+  if (range.clusterBlocks != 1)
+    attach("tile.cluster_blocks", builder.getI32IntegerAttr(range.clusterBlocks));
   if (range.disallowAccMultiBuffer)
     attach("tile.disallow_acc_multi_buffer", builder.getUnitAttr());
 }

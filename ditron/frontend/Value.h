@@ -358,7 +358,7 @@ struct RangeValue {
   bool disallowAccMultiBuffer = false;
   bool flatten = false;
   bool warpSpecialize = false;
-  int64_t residentBlocks = 1;
+  int64_t clusterBlocks = 1;
 };
 
 struct DescriptorValue {

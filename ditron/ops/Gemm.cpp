@@ -110,14 +110,18 @@ bool isPlain(const GemmProblem &problem) {
          !epilogue.bias && epilogue.activation == Activation::None;
 }
 
+/// Of blocks, or of clusters of them.
 int64_t tilesOf(const GemmProblem &problem, const GemmPlan &plan) {
-  return ceilDivide(problem.m, plan.tile.blockM) * ceilDivide(problem.n, plan.columns());
+  return ceilDivide(ceilDivide(problem.m, plan.tile.blockM), plan.clusterBlocks) * ceilDivide(problem.n, plan.columns());
 }
+
+/// How many of those run at once.
+int64_t placesOf(const GemmPlan &plan, uint32_t multiprocessors) { return std::max(multiprocessors / plan.clusterBlocks, 1u); }
 
 double predictedSteps(const GemmProblem &problem, const TileForm &form, uint32_t multiprocessors) {
   const TileConfig &tile = form.plan.tile;
   const int64_t tiles = tilesOf(problem, form.plan);
-  const int64_t slots = int64_t(std::max(multiprocessors, 1u)) * form.blocksPerMultiprocessor;
+  const int64_t slots = placesOf(form.plan, multiprocessors) * form.blocksPerMultiprocessor;
   const double tileSize = tile.blockM * form.plan.columns() / (128.0 * 128);
   const double steps = static_cast<double>(ceilDivide(problem.k, tile.blockK)) * tileSize * tile.blockK / 64.0;
   const double waves = static_cast<double>(ceilDivide(tiles, slots));
@@ -139,12 +143,14 @@ static Status verifyPlan(const GemmPlan &plan) {
         fmt::format("tiles of {} and {} columns; accepted are powers of two, of at least 16 and at most {} together",
                     plan.tile.blockN, plan.moreN, mostColumns));
   if (!plan.isPlain() && plan.movement != GemmMovement::Descriptors)
-    return unsupported("tiles of two widths, tail-splits, cache hints and two resident blocks need descriptors");
+    return unsupported("tiles of two widths, tail-splits, cache hints and clusters need descriptors");
   constexpr uint32_t mostSplits = 64;
   if (plan.tailSplits < 1 || plan.tailSplits > mostSplits)
     return invalidArgument(fmt::format("{} tail-splits; accepted are 1 to {}", plan.tailSplits, mostSplits));
-  if (plan.residentBlocks != 1 && plan.residentBlocks != 2)
-    return invalidArgument(fmt::format("{} resident blocks; accepted are 1 and 2", plan.residentBlocks));
+  if (plan.clusterBlocks != 1 && plan.clusterBlocks != 2)
+    return invalidArgument(fmt::format("clusters of {} blocks; accepted are 1 and 2", plan.clusterBlocks));
+  if (plan.tile.groupM % plan.clusterBlocks != 0)
+    return invalidArgument(fmt::format("groups of {} rows of tiles, which clusters of 2 blocks do not divide", plan.tile.groupM));
   if (plan.moreN != 0 && plan.tailSplits > 1)
     return unsupported(fmt::format("tail-splits with tiles of {} columns; accepted is a power of two", plan.columns()));
   return Status::ok();
@@ -168,12 +174,12 @@ std::string GemmPlan::text() const {
   return fmt::format("{} {}x{}x{} warps {} stages {} group {}{}", toString(movement), tile.blockM, columns(),
                      tile.blockK, tile.numWarps, tile.numStages, tile.groupM, tailSplits == 1 ? "" : fmt::format(" tail-splits {}", tailSplits)) +
          hintText('a', hintA) + hintText('b', hintB) +
-         (residentBlocks == 1 ? "" : fmt::format(" resident {}", residentBlocks));
+         (clusterBlocks == 1 ? "" : fmt::format(" cluster {}", clusterBlocks));
 }
 
 std::optional<SplitTail> splitTailOf(const GemmProblem &problem, const GemmPlan &plan, uint32_t multiprocessors) {
   const int64_t tiles = tilesOf(problem, plan), kTiles = ceilDivide(problem.k, plan.tile.blockK);
-  const int64_t places = int64_t(std::max(multiprocessors, 1u)) * plan.residentBlocks;
+  const int64_t places = placesOf(plan, multiprocessors);
   // Steps of all parts are numbered in 32 bits.
   const int64_t parts = std::min({int64_t(plan.tailSplits), kTiles, int64_t(std::numeric_limits<int32_t>::max()) / kTiles});
   const int64_t whole = tiles / places * places;
@@ -184,7 +190,7 @@ std::optional<SplitTail> splitTailOf(const GemmProblem &problem, const GemmPlan 
 static double tailWaves(const GemmProblem &problem, const GemmPlan &plan, int64_t splitTiles, uint32_t multiprocessors) {
   const double tileSize = plan.tile.blockM * plan.columns() / (128.0 * 128), parts = plan.tailSplits;
   const double steps = double(ceilDivide(problem.k, plan.tile.blockK)) * plan.tile.blockK / 64.0;
-  const double turns = double(ceilDivide(splitTiles * plan.tailSplits, int64_t(multiprocessors) * plan.residentBlocks));
+  const double turns = double(ceilDivide(splitTiles * plan.tailSplits, placesOf(plan, multiprocessors)));
   // A part is written to and read from the L2 cache by one multiprocessor, at about 64 bytes a clock; of 128x128 that takes as long as 2.5
   // and 1.5 steps. The last to come has waited for the others, which takes 4.
   return turns / parts + (2.5 * turns + 1.5 * parts + 4 / tileSize) / steps;
@@ -222,7 +228,7 @@ Expected<GemmPlan> parseGemmPlan(std::string_view text, GemmPlan defaults) {
   GemmPlan plan = defaults;
   plan.tailSplits = 1;
   plan.hintA = plan.hintB = CacheHint::None;
-  plan.residentBlocks = 1;
+  plan.clusterBlocks = 1;
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string_view word = words[i];
     if (word == "a-first" || word == "a-last" || word == "b-first" || word == "b-last") {
@@ -230,11 +236,11 @@ Expected<GemmPlan> parseGemmPlan(std::string_view text, GemmPlan defaults) {
           word.ends_with("first") ? CacheHint::EvictFirst : CacheHint::EvictLast;
     } else if (word == "descriptors" || word == "pointers") {
       plan.movement = word == "pointers" ? GemmMovement::Pointers : GemmMovement::Descriptors;
-    } else if (word == "warps" || word == "stages" || word == "group" || word == "resident" || word == "tail-splits") {
+    } else if (word == "warps" || word == "stages" || word == "group" || word == "cluster" || word == "tail-splits") {
       uint32_t &value = word == "warps"    ? plan.tile.numWarps
                         : word == "stages" ? plan.tile.numStages
                         : word == "group"  ? plan.tile.groupM
-                        : word == "resident" ? plan.residentBlocks
+                        : word == "cluster" ? plan.clusterBlocks
                                              : plan.tailSplits;
       if (i + 1 == words.size() || !number(words[i + 1], value))
         return wrong(word);
@@ -335,7 +341,7 @@ Status verifyGemm(const GemmProblem &problem, const GemmPlan &plan) {
   DITRON_RETURN_IF_ERROR(verifyPlan(plan).withContext(operation));
   DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, problem.dtype, plan.tile));
   if (!plan.isPlain() && !isPlain(problem))
-    return unsupported(fmt::format("{}: tiles of two widths, tail-splits, cache hints and two resident blocks take 16-bit operands and "
+    return unsupported(fmt::format("{}: tiles of two widths, tail-splits, cache hints and clusters take 16-bit operands and "
                                    "fp32, without scales, bias and activation",
                                    operation));
   DITRON_RETURN_IF_ERROR(verifyProduct(operation, problem.m, problem.n, problem.k, plan.tile));
@@ -376,14 +382,14 @@ Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Ra
       splitTailOf(problem, chosen, multiprocessors);
   KernelCall call;
   const bool isOther = !tail && (chosen.moreN || chosen.hintA != CacheHint::None || chosen.hintB != CacheHint::None ||
-                                chosen.residentBlocks > 1);
+                                chosen.clusterBlocks > 1);
   call.source = tail || isOther ? "hopper_gemm" : "gemm";
   call.kernel = tail ? "gemm_split_tail" : isOther ? "gemm_two_widths" : persistent ? "gemm" : "gemm_pointers";
   call.numWarps = tile.numWarps;
   call.numStages = tile.numStages;
-  const int64_t places = int64_t(multiprocessors) * chosen.residentBlocks;
   const int64_t items = tail ? tail->wholeTiles + tail->splitTiles * tail->parts : tiles;
-  call.grid = {static_cast<uint32_t>(persistent ? std::min(items, places) : items), 1, 1};
+  const int64_t places = persistent ? std::min(items, placesOf(chosen, multiprocessors)) : items;
+  call.grid = {static_cast<uint32_t>(places * chosen.clusterBlocks), 1, 1};
   call.arguments = {{"a_ptr", a},
                     {"b_ptr", b},
                     {"c_ptr", c},
@@ -408,14 +414,14 @@ Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Ra
   }
   call.arguments.emplace_back("A_POLICY", policyOf(chosen.hintA));
   call.arguments.emplace_back("B_POLICY", policyOf(chosen.hintB));
-  call.arguments.emplace_back("RESIDENT_BLOCKS", chosen.residentBlocks);
+  call.arguments.emplace_back("CLUSTER", chosen.clusterBlocks);
   if (!tail)
     return PreparedCall::create(kernels, rank, call);
   std::vector<runtime::Buffer> workspace(2);
   DITRON_ASSIGN_OR_RETURN(workspace[0],
-                          rank.allocate(DataType::F32, uint64_t(tail->parts) * tail->splitTiles * tile.blockM * tile.blockN,
+                          rank.allocate(DataType::F32, uint64_t(tail->parts) * tail->splitTiles * chosen.clusterBlocks * tile.blockM * tile.blockN,
                                         "gemm_split_tail_sums"));
-  DITRON_ASSIGN_OR_RETURN(workspace[1], rank.allocate(DataType::I64, tail->splitTiles, "gemm_split_tail_counters"));
+  DITRON_ASSIGN_OR_RETURN(workspace[1], rank.allocate(DataType::I64, tail->splitTiles * chosen.clusterBlocks, "gemm_split_tail_counters"));
   call.arguments.emplace_back("sums_ptr", workspace[0]);
   call.arguments.emplace_back("counter_ptr", workspace[1]);
   call.arguments.emplace_back("whole_tiles", tail->wholeTiles);

@@ -45,21 +45,22 @@ struct GemmPlan {
   uint32_t tailSplits = 1;
   /// Of the operands' tiles. Descriptors only.
   CacheHint hintA = CacheHint::None, hintB = CacheHint::None;
-  /// Blocks of a multiprocessor, 1 or 2: with two, one multiplies while the other one stores its tile. Descriptors only.
-  uint32_t residentBlocks = 1;
+  /// Blocks of a cluster, 1 or 2: two compute tiles below each other and fetch B's tiles together. Descriptors only; 2 needs an even
+  /// group of rows.
+  uint32_t clusterBlocks = 1;
 
   uint32_t columns() const { return tile.blockN + moreN; }
   /// Whether the plan is no more than its tile: what operators that overlap take.
   bool isPlain() const {
-    return moreN == 0 && tailSplits == 1 && hintA == CacheHint::None && hintB == CacheHint::None && residentBlocks == 1;
+    return moreN == 0 && tailSplits == 1 && hintA == CacheHint::None && hintB == CacheHint::None && clusterBlocks == 1;
   }
   /// "descriptors 128x256x64 warps 8 stages 3 group 8", and " tail-splits 3", " a-first", " a-last", " b-first", " b-last",
-  /// " resident 2".
+  /// " cluster 2".
   std::string text() const;
 };
 /// How a product's tiles are dealt out where the last wave is split.
 struct SplitTail {
-  int64_t wholeTiles = 0; ///< Computed by one block each: whole waves.
+  int64_t wholeTiles = 0; ///< Tiles of clusters, in whole waves.
   int64_t splitTiles = 0; ///< The others, each computed in `parts` along K.
   int64_t parts = 2;      ///< At most the number of steps along K.
 };
@@ -69,7 +70,7 @@ std::optional<SplitTail> splitTailOf(const GemmProblem &problem, const GemmPlan 
 uint32_t chooseTailSplits(const GemmProblem &problem, const GemmPlan &plan, uint32_t multiprocessors);
 
 /// Reads the text form, of which everything after the blocks may be left out: "128x256x64 stages 4". `defaults` gives the rest,
-/// but for tail-splits, hints and residents, which are only in plans that name them.
+/// but for tail-splits, hints and clusters, which are only in plans that name them.
 Expected<GemmPlan> parseGemmPlan(std::string_view text, GemmPlan defaults);
 
 /// The plan whose predicted time is least, for a target ("cuda:sm_90a") whose GPUs have `multiprocessors`.

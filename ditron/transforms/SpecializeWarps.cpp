@@ -16,11 +16,14 @@
 //      tma_load each tile to slot, full[slot]          w = warpgroup_wait 1, r;  arrive empty[slot - 1] unless first iteration
 //    and after the loop: warpgroup_wait 0; arrive empty[last slot] if there was an iteration. So one group of multiplies is always in
 //    flight. A dot whose result is used inside the loop is waited for at once.
-// 4. A dist.wait goes where its token is used; without users, to both.
+// 4. With tile.cluster_blocks = 2: what both blocks of a cluster load at the same turn, as analysis/Uniformity proves, they fetch by halves into
+//    both. A slot is then empty when the consumers of both blocks say so, and no block ends before the other one's last word.
+// 5. A dist.wait goes where its token is used; without users, to both.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/transforms/Passes.h"
 
+#include "ditron/analysis/Uniformity.h"
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
@@ -60,17 +63,18 @@ struct Place {
 /// Builds the partitions of one kernel.
 class KernelSpecialization {
 public:
-  KernelSpecialization(func::FuncOp kernel, int warps, int residentBlocks, RingPlan &plan)
-      : kernel(kernel), warps(warps), residentBlocks(residentBlocks), plan(plan), objects(plan.rings().size()) {}
+  KernelSpecialization(func::FuncOp kernel, int warps, RingPlan &plan)
+      : kernel(kernel), warps(warps), plan(plan), objects(plan.rings().size()) {}
 
   void run() {
+    findShared();
     allocate();
     Block &entry = kernel.getBody().front();
+    if (!sharedLoads.empty())
+      dgpu::ClusterBarrierOp::create(top, kernel.getLoc());
     partitions = dgpu::WarpSpecializeOp::create(top, kernel.getLoc());
-    if (residentBlocks > 1) {
-      partitions.setResidentBlocks(residentBlocks);
-      partitions.setConsumerRegisters(consumerRegisters());
-    }
+    if (!sharedLoads.empty())
+      partitions.setClusterBlocks(2);
     Block &consumer = partitions.getConsumer().emplaceBlock(), &producer = partitions.getProducer().emplaceBlock();
     consumer.getOperations().splice(consumer.end(), entry.getOperations(), std::next(Block::iterator(partitions)),
                                     std::prev(entry.end()));
@@ -82,15 +86,30 @@ public:
       copier.clone(op, copies);
     buildProducer(producer, copies);
     buildConsumer(consumer);
+    if (!sharedLoads.empty()) {
+      OpBuilder end = OpBuilder::atBlockEnd(&consumer);
+      dgpu::ClusterBarrierOp::create(end, kernel.getLoc());
+    }
   }
 
 private:
-  /// What a multiprocessor has for each thread of the consumer beside the producer's warps, in the steps in which it is given.
-  uint32_t consumerRegisters() {
-    constexpr uint32_t registersOfAll = 65536, threadsPerWarp = 32, most = 232, step = 8;
-    const uint32_t ofBlock = registersOfAll / residentBlocks;
-    const uint32_t left = ofBlock - partitions.getProducerWarps() * threadsPerWarp * partitions.getProducerRegisters();
-    return std::min(most, left / (warps * threadsPerWarp) / step * step);
+  /// Loads of one and the same tile in both blocks of a cluster, where loops ask for clusters. The blocks must get to all loads of a ring in
+  /// step: what they share has the slots of what they do not share.
+  void findShared() {
+    if (!kernel.walk([](scf::ForOp loop) { return loop->hasAttr("tile.cluster_blocks") ? WalkResult::interrupt() : WalkResult::advance(); })
+             .wasInterrupted())
+      return;
+    const analysis::UniformityAnalysis clusters(kernel, analysis::UniformityOf::Clusters);
+    for (const Ring &ring : plan.rings())
+      for (tile::DescriptorLoadOp load : ring.loads) {
+        auto type = cast<tile::DescriptorType>(load.getDescriptor().getType());
+        if (!clusters.divergentCondition(load) && canBeFetchedByHalves(type) &&
+            llvm::none_of(load.getOffsets(), [&](Value offset) { return clusters.isVarying(offset); }))
+          sharedLoads.insert(load);
+      }
+  }
+  bool isShared(const Ring &ring) const {
+    return llvm::any_of(ring.loads, [&](tile::DescriptorLoadOp load) { return sharedLoads.contains(load); });
   }
 
   void allocate() {
@@ -100,12 +119,13 @@ private:
         auto descriptor = cast<tile::DescriptorType>(load.getDescriptor().getType());
         Value buffer =
             dgpu::BufferAllocOp::create(top, load.getLoc(), copyBufferType(descriptor, ring.slots), IntegerAttr());
-        places[load] = {tensorMapFor(load.getDescriptor(), kernel, MapUse::DotOperands), buffer, {}};
+        const MapUse use = sharedLoads.contains(load) ? MapUse::SharedDotOperands : MapUse::DotOperands;
+        places[load] = {tensorMapFor(load.getDescriptor(), kernel, use), buffer, {}};
       }
       Location loc = ring.loads.front().getLoc();
       auto type = dgpu::MbarriersType::get(kernel.getContext(), ring.slots);
-      object.full = dgpu::MbarrierAllocOp::create(top, loc, type, 1, IntegerAttr());
-      object.empty = dgpu::MbarrierAllocOp::create(top, loc, type, warps, IntegerAttr());
+      object.full = dgpu::MbarrierAllocOp::create(top, loc, type, 1, /*cluster=*/false, IntegerAttr());
+      object.empty = dgpu::MbarrierAllocOp::create(top, loc, type, warps, isShared(ring), IntegerAttr());
     }
   }
 
@@ -134,7 +154,7 @@ private:
         auto copy = cast<tile::DescriptorLoadOp>(copies.lookup(load.getOperation()));
         const Place &place = places[load];
         kept.insert(dgpu::TmaLoadOp::create(builder, load.getLoc(), place.map, copy.getOffsets(), place.buffer,
-                                            cursor.slot, object.full, cursor.slot, load.getEvict()));
+                                            cursor.slot, object.full, cursor.slot, load.getEvict(), sharedLoads.contains(load)));
       }
     }
     pruneToSlice(body, kept);
@@ -297,7 +317,7 @@ private:
   void releaseAtOnce(Ring &ring, RingObjects &object) {
     OpBuilder builder(kernel.getContext());
     setInsertionPointBehind(builder, ring.block->findAncestorOpInBlock(*object.lastDot));
-    dgpu::MbarrierArriveOp::create(builder, object.lastDot->getLoc(), object.empty, object.cursor.slot, Value());
+    dgpu::MbarrierArriveOp::create(builder, object.lastDot->getLoc(), object.empty, object.cursor.slot, Value(), isShared(ring));
   }
 
   /// Releases the slot of the iteration before in each but the first, and the last slot after the loop.
@@ -313,21 +333,21 @@ private:
     Value isLater =
         arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, loop.getInductionVar(), loop.getLowerBound());
     Value before = slotBefore(builder, loc, object.cursor.slot, ring.slots);
-    dgpu::MbarrierArriveOp::create(builder, loc, object.empty, before, isLater);
+    dgpu::MbarrierArriveOp::create(builder, loc, object.empty, before, isLater, isShared(ring));
 
     setInsertionPointBehind(builder, loop);
     auto order = loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
     Value hasRun = arith::CmpIOp::create(builder, loc, order, loop.getLowerBound(), loop.getUpperBound());
     Value last = slotBefore(builder, loc, loop.getTiedLoopResult(cast<BlockArgument>(object.cursor.slot)), ring.slots);
-    dgpu::MbarrierArriveOp::create(builder, loc, object.empty, last, hasRun);
+    dgpu::MbarrierArriveOp::create(builder, loc, object.empty, last, hasRun, isShared(ring));
   }
 
   func::FuncOp kernel;
   int warps;
-  int residentBlocks; ///< That a multiprocessor shall have room for.
   RingPlan &plan;
   SmallVector<RingObjects> objects; ///< Of the plan's rings, in their order.
   llvm::DenseMap<Operation *, Place> places;
+  llvm::DenseSet<Operation *> sharedLoads; ///< That a cluster's blocks fetch together.
   llvm::DenseMap<Value, Value> transposed;
   OpBuilder top{kernel.getContext()}; ///< Behind the allocations.
   dgpu::WarpSpecializeOp partitions;
@@ -347,24 +367,10 @@ private:
       // The body must be one block that ends in a return without values.
       if (kernel.isExternal() || kernel.getBody().front().getTerminator()->getNumOperands() != 0)
         continue;
-      const int resident = residentBlocksOf(kernel, warps);
-      // A multiprocessor keeps 1 KiB of its shared memory for each of its blocks.
-      constexpr int64_t reservedBytes = 1024;
-      RingPlan plan(kernel, warps, (limitBytes + reservedBytes) / resident - reservedBytes);
+      RingPlan plan(kernel, warps, limitBytes);
       if (plan.run())
-        KernelSpecialization(kernel, warps, resident, plan).run();
+        KernelSpecialization(kernel, warps, plan).run();
     }
-  }
-
-  /// What loops ask for, where registers are moved between warps: with 16 warps there are too few for more than one block.
-  static int residentBlocksOf(func::FuncOp kernel, int warps) {
-    int64_t most = 1;
-    kernel.walk([&](scf::ForOp loop) {
-      if (auto wanted = loop->getAttrOfType<IntegerAttr>("tile.resident_blocks"))
-        most = std::max(most, wanted.getInt());
-    });
-    constexpr int mostWarps = 8;
-    return warps <= mostWarps ? static_cast<int>(most) : 1;
   }
 };
 

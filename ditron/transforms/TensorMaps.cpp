@@ -191,10 +191,27 @@ static Attribute sourceOf(Value value, Builder &builder) {
   return builder.getDictionaryAttr(builder.getNamedAttr("arg", builder.getI64IntegerAttr(index)));
 }
 
+/// How many boxes a tile has.
+static int64_t countBoxes(tile::DescriptorType type, const layout::CopyForm &form) {
+  int64_t count = 1;
+  for (auto [extent, box] : llvm::zip(type.getShape(), form.box))
+    count *= extent / box;
+  return count;
+}
+
+bool canBeFetchedByHalves(tile::DescriptorType type) {
+  // A swizzle repeats after eight rows, and the half must begin with it.
+  constexpr int64_t swizzleRows = 8;
+  const layout::CopyForm form = copyFormOf(type);
+  return countBoxes(type, form) % 2 == 0 || (form.box.front() / 2) % swizzleRows == 0;
+}
+
 static DictionaryAttr describeMap(tile::MakeDescriptorOp make, MapUse use) {
   Builder builder(make.getContext());
   auto type = cast<tile::DescriptorType>(make.getResult().getType());
-  const layout::CopyForm form = copyFormOf(type);
+  layout::CopyForm form = copyFormOf(type);
+  if (use == MapUse::SharedDotOperands && countBoxes(type, form) % 2 != 0)
+    form.box.front() /= 2;
   SmallVector<Attribute> sizes, strides, box;
   for (Value size : make.getSizes())
     sizes.push_back(sourceOf(size, builder));
@@ -203,7 +220,7 @@ static DictionaryAttr describeMap(tile::MakeDescriptorOp make, MapUse use) {
   for (int64_t extent : form.box)
     box.push_back(builder.getI64IntegerAttr(extent));
   Type element = type.getElementType();
-  if (use == MapUse::DotOperands && element.isF32())
+  if (use != MapUse::Plain && element.isF32())
     element = FloatTF32Type::get(make.getContext());
   const bool fillsNan = make.getPadding() == tile::DescriptorPadding::Nan;
   return builder.getDictionaryAttr({

@@ -36,7 +36,10 @@ std::string whyNoTensorCopy(mlir::Value descriptor, mlir::ValueRange offsets, bo
 enum class MapUse {
   Plain,       ///< Copies that leave elements as they are.
   DotOperands, ///< Loads of operands: the hardware rounds fp32 to tf32, of which its multiplies would cut the other bits off.
+  SharedDotOperands, ///< The same, of tiles of which each block of a cluster fetches half: an even number of boxes.
 };
+/// Whether the tile has two halves of whole boxes.
+bool canBeFetchedByHalves(tile::DescriptorType descriptor);
 /// The kernel argument with the descriptor's tensor map, added if there is none like it yet. Needs whyNoTensorMap to be empty.
 mlir::Value tensorMapFor(mlir::Value descriptor, mlir::func::FuncOp kernel, MapUse use = MapUse::Plain);
 

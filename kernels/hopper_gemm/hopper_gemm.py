@@ -1,12 +1,13 @@
 """C = A @ B on one Hopper GPU, cut otherwise than by gemm (host side: ditron/ops/Gemm): tiles of two widths, and a last wave that is split along K.
 
 Matrices are those of kernels/gemm. A_POLICY and B_POLICY say how long the L2 cache shall keep the operands: "", "evict_first" or
-"evict_last". With RESIDENT_BLOCKS = 2 a multiprocessor has two blocks, and one multiplies while the other stores its tile. Elsewhere than on GPUs with tensor copies and warpgroup multiplies the kernels are right, and slow.
+"evict_last". With CLUSTER = 2 neighbouring blocks compute tiles below each other and fetch B's together; the grid is even. Elsewhere than on GPUs
+with tensor copies and warpgroup multiplies the kernels are right, and slow.
 """
 import triton
 import triton.language as tl
 
-from ..product.product import grouped_tile
+from ..product.product import cluster_tile
 
 
 @triton.jit
@@ -27,14 +28,14 @@ def from_register_order(row, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
 def gemm_split_tail(a_ptr, b_ptr, c_ptr, sums_ptr, counter_ptr, M, N, K, stride_a, stride_b, stride_c, whole_tiles, parts,
                     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
                     B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr, A_POLICY: tl.constexpr = "", B_POLICY: tl.constexpr = "",
-                    RESIDENT_BLOCKS: tl.constexpr = 1):
+                    CLUSTER: tl.constexpr = 1):
     """As gemm, where the number of tiles would leave the last wave ragged: the tiles behind `whole_tiles` are split along K into `parts`,
     2 to the number of steps along K.
 
     The first parts of all these tiles come first, then their second ones: blocks that run at the same time have the same place along K, as
     in a whole wave, and share what they read in the L2 cache. (Stream-K, arXiv 2301.03598, gives each block an equal run of steps, so that
-    all are somewhere else: measured, docs/bench.md.) Sums of parts go to sums_ptr, fp32 [parts, tiles, BLOCK_M * BLOCK_N]. Each block
-    counts itself at counter_ptr, i64 [tiles], which only grows; the last one to come adds the parts of its tile in the order of K, whoever
+    all are somewhere else: measured, docs/bench.md.) Tiles are counted by clusters. Sums of parts go to sums_ptr, fp32 [parts, tiles,
+    CLUSTER, BLOCK_M * BLOCK_N]. Each block counts itself at counter_ptr, i64 [tiles, CLUSTER], which only grows; the last one to come adds the parts of its tile in the order of K, whoever
     it is: results are the same bits each time, and no block waits for another.
     """
     a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
@@ -46,9 +47,9 @@ def gemm_split_tail(a_ptr, b_ptr, c_ptr, sums_ptr, counter_ptr, M, N, K, stride_
     tiles_m = tl.cdiv(M, BLOCK_M)
     tiles_n = tl.cdiv(N, BLOCK_N)
     k_tiles = tl.cdiv(K, BLOCK_K)
-    split_tiles = tiles_m * tiles_n - whole_tiles
-    for item in tl.range(tl.program_id(0), whole_tiles + split_tiles * parts, tl.num_programs(0), warp_specialize=True,
-                         resident_blocks=RESIDENT_BLOCKS):
+    split_tiles = tl.cdiv(tiles_m, CLUSTER) * tiles_n - whole_tiles
+    for item in tl.range(tl.program_id(0) // CLUSTER, whole_tiles + split_tiles * parts, tl.num_programs(0) // CLUSTER, warp_specialize=True,
+                         cluster_blocks=CLUSTER):
         tile = item
         piece = item - whole_tiles
         split_tile = 0  # counted from whole_tiles
@@ -61,7 +62,7 @@ def gemm_split_tail(a_ptr, b_ptr, c_ptr, sums_ptr, counter_ptr, M, N, K, stride_
             first = part * k_tiles // parts
             end = (part + 1) * k_tiles // parts
         tl.assume(first < end)
-        tile_m, tile_n = grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
+        tile_m, tile_n = cluster_tile(tile, tiles_m, tiles_n, GROUP_M, CLUSTER)
         row = tile_m * BLOCK_M
         column = tile_n * BLOCK_N
         accumulator = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
@@ -75,14 +76,15 @@ def gemm_split_tail(a_ptr, b_ptr, c_ptr, sums_ptr, counter_ptr, M, N, K, stride_
                 accumulator = tl.dot(a, b, accumulator, input_precision=PRECISION)
         is_complete = True
         if piece >= 0:
-            places = sums_ptr + tl.arange(0, BLOCK_M * BLOCK_N)
-            tl.store(places + tl.cast(piece, tl.int64) * (BLOCK_M * BLOCK_N), in_register_order(accumulator, BLOCK_M, BLOCK_N))
-            come = tl.atomic_add(counter_ptr + split_tile, 1, sem="acq_rel", scope="gpu") + 1
+            member = tl.program_id(0) % CLUSTER
+            places = sums_ptr + tl.cast(member, tl.int64) * (BLOCK_M * BLOCK_N) + tl.arange(0, BLOCK_M * BLOCK_N)
+            tl.store(places + tl.cast(piece, tl.int64) * (CLUSTER * BLOCK_M * BLOCK_N), in_register_order(accumulator, BLOCK_M, BLOCK_N))
+            come = tl.atomic_add(counter_ptr + split_tile * CLUSTER + member, 1, sem="acq_rel", scope="gpu") + 1
             is_complete = come % parts == 0
             if is_complete:
                 sum = tl.zeros((BLOCK_M * BLOCK_N,), dtype=tl.float32)
                 for other in tl.range(split_tile, split_tiles * parts, split_tiles, loop_unroll_factor=1):
-                    sum += tl.load(places + tl.cast(other, tl.int64) * (BLOCK_M * BLOCK_N))
+                    sum += tl.load(places + tl.cast(other, tl.int64) * (CLUSTER * BLOCK_M * BLOCK_N))
                 accumulator = from_register_order(sum, BLOCK_M, BLOCK_N)
         if is_complete:
             c_desc.store([row, column], accumulator.to(c_ptr.dtype.element_ty))
@@ -92,7 +94,7 @@ def gemm_split_tail(a_ptr, b_ptr, c_ptr, sums_ptr, counter_ptr, M, N, K, stride_
 def gemm_two_widths(a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_b, stride_c, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
                     MORE_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, B_TRANSPOSED: tl.constexpr,
                     PRECISION: tl.constexpr, A_POLICY: tl.constexpr = "", B_POLICY: tl.constexpr = "",
-                  RESIDENT_BLOCKS: tl.constexpr = 1):
+                    CLUSTER: tl.constexpr = 1):
     """As gemm, with tiles of BLOCK_N + MORE_N columns, two powers of two: 128 + 64 make 192. Both parts share A's tile and the ring.
     MORE_N may be 0."""
     a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
@@ -111,9 +113,9 @@ def gemm_two_widths(a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_b, stride_c, 
     tiles_n = tl.cdiv(N, BLOCK_N + MORE_N)
     k_tiles = tl.cdiv(K, BLOCK_K)
     tl.assume(k_tiles > 0)
-    for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0), warp_specialize=True,
-                         resident_blocks=RESIDENT_BLOCKS):
-        tile_m, tile_n = grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
+    for item in tl.range(tl.program_id(0) // CLUSTER, tl.cdiv(tiles_m, CLUSTER) * tiles_n, tl.num_programs(0) // CLUSTER, warp_specialize=True,
+                         cluster_blocks=CLUSTER):
+        tile_m, tile_n = cluster_tile(item, tiles_m, tiles_n, GROUP_M, CLUSTER)
         row = tile_m * BLOCK_M
         column = tile_n * (BLOCK_N + MORE_N)
         accumulator = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)

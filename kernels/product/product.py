@@ -22,6 +22,13 @@ def grouped_tile(index, tiles_m, tiles_n, GROUP_M: tl.constexpr):
 
 
 @triton.jit
+def cluster_tile(item, tiles_m, tiles_n, GROUP_M: tl.constexpr, CLUSTER: tl.constexpr):
+    """(row, column) of this block's tile of the item that its cluster has: CLUSTER tiles below each other, which share the columns of B."""
+    row, column = grouped_tile(item, tl.cdiv(tiles_m, CLUSTER), tiles_n, GROUP_M // CLUSTER)
+    return row * CLUSTER + tl.program_id(0) % CLUSTER, column
+
+
+@triton.jit
 def sum_type(element: tl.constexpr):
     """Of products of such operands."""
     if element.is_int():

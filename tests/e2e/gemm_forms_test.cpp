@@ -108,8 +108,8 @@ Form randomForm(uint64_t seed, bool splitTail) {
                 blockK = 32 << below(2);
   form.tile = fmt::format("descriptors {}x{}x{}", blockM, blockN, blockK);
   form.rest =
-      fmt::format(" warps {} stages {} group {}{}", blockM == 128 && below(2) ? 8 : 4, 2 + below(3), 1 + below(4),
-                  std::initializer_list<const char *>{"", "", " a-first", " b-last", " a-last b-first", " resident 2"}
+      fmt::format(" warps {} stages {} group {}{}", blockM == 128 && below(2) ? 8 : 4, 2 + below(3), 2 * (1 + below(2)),
+                  std::initializer_list<const char *>{"", "", " a-first", " b-last", " a-last b-first", " cluster 2"}
                       .begin()[below(6)]);
   form.multiprocessors = static_cast<uint32_t>(1 + below(11));
   GemmProblem &p = form.problem;
@@ -158,9 +158,9 @@ TEST_P(GemmForms, CacheHintsChangeNothing) {
   expectSameBits(form, form.tile + " warps 4 stages 2 b-last", GetParam());
 }
 
-TEST_P(GemmForms, TwoResidentBlocksAreExactOfSmallIntegers) {
+TEST_P(GemmForms, ClustersAreExactOfSmallIntegers) {
   const Form form = randomForm(GetParam(), true);
-  expectSameBits(form, form.tile + " warps 4 stages 3 resident 2", GetParam());
+  expectSameBits(form, form.tile + " warps 4 stages 3 group 4 cluster 2", GetParam());
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, GemmForms, testing::Range(0, casesWanted(12)));
 
@@ -299,8 +299,8 @@ TEST(GemmFormPlans, SayWhatIsAccepted) {
   EXPECT_THAT(message("pointers 128x192x64"), HasSubstr("need descriptors"));
   EXPECT_THAT(message("pointers 128x128x64 tail-splits 2"), HasSubstr("need descriptors"));
   EXPECT_THAT(message("pointers 128x128x64 b-last"), HasSubstr("need descriptors"));
-  EXPECT_THAT(message("pointers 128x128x64 resident 2"), HasSubstr("need descriptors"));
-  EXPECT_THAT(message("descriptors 128x128x64 resident 3"), HasSubstr("3 resident blocks; accepted are 1 and 2"));
+  EXPECT_THAT(message("pointers 128x128x64 cluster 2"), HasSubstr("need descriptors"));
+  EXPECT_THAT(message("descriptors 128x128x64 cluster 3"), HasSubstr("clusters of 3 blocks; accepted are 1 and 2"));
   EXPECT_THAT(message("descriptors 128x128x64 tail-splits 65"), HasSubstr("65 tail-splits; accepted are 1 to 64"));
   EXPECT_THAT(message("descriptors 128x128x64 c-last"), HasSubstr("'c-last' is not understood"));
   EXPECT_EQ(ops::parseGemmPlan("descriptors 128x192x64 a-first b-last", {})->text().substr(12),

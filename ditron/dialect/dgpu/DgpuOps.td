@@ -117,9 +117,9 @@ def Dgpu_MbarrierAllocOp : Dgpu_Op<"mbarrier_alloc", [MemoryEffects<[MemAlloc<Dg
   let summary = "reserves mbarriers that complete a phase after `count` arrivals and all expected bytes";
   let description = [{
     Only at the top level of a kernel. Initialised at the kernel's entry by one thread, before any warp goes on; they live as long as the
-    kernel.
+    kernel. `cluster`: as many arrivals again come from the other block of the cluster, where there are clusters.
   }];
-  let arguments = (ins ConfinedAttr<I32Attr, [IntPositive]>:$count, OptionalAttr<I64Attr>:$offset_bytes);
+  let arguments = (ins ConfinedAttr<I32Attr, [IntPositive]>:$count, UnitAttr:$cluster, OptionalAttr<I64Attr>:$offset_bytes);
   let results = (outs Dgpu_Mbarriers:$result);
   let assemblyFormat = "attr-dict `:` qualified(type($result))";
 }
@@ -130,7 +130,8 @@ def Dgpu_MbarrierExpectOp : Dgpu_MbarrierOp<"mbarrier_expect"> {
 }
 def Dgpu_MbarrierArriveOp : Dgpu_MbarrierOp<"mbarrier_arrive"> {
   let summary = "one lane of every executing warp arrives";
-  let arguments = (ins Dgpu_Mbarriers:$bars, I32:$slot, Optional<I1>:$predicate);
+  let description = [{`cluster`: at the other block's mbarrier too, where there are clusters.}];
+  let arguments = (ins Dgpu_Mbarriers:$bars, I32:$slot, Optional<I1>:$predicate, UnitAttr:$cluster);
   let assemblyFormat = "$bars `[` $slot `]` (`if` $predicate^)? attr-dict `:` qualified(type($bars))";
 }
 def Dgpu_MbarrierWaitOp : Dgpu_MbarrierOp<"mbarrier_wait"> {
@@ -148,11 +149,12 @@ def Dgpu_TmaLoadOp : Dgpu_Op<"tma_load", [MemoryEffects<[MemRead<Tile_GlobalMemo
   let summary = "one lane starts copying a tile of a tensor into a slot; its bytes count at an mbarrier";
   let description = [{
     The tile is that of the buffer. The lowering cuts it into boxes of the map: panels as wide as the swizzle along the fastest dimension,
-    at most 256 rows. All bytes count, out of range or not. `evict`: how long the L2 cache shall keep what is read.
+    at most 256 rows. All bytes count, out of range or not. `evict`: how long the L2 cache shall keep what is read. `cluster`: both blocks of
+    the cluster get here for the same tile; where there are clusters each fetches half of the boxes, into the same slot of both.
   }];
   let arguments = (ins Dgpu_TensorMap:$map, Variadic<I32>:$offsets, Dgpu_AnyBuffer:$buffer, I32:$slot,
                        Dgpu_Mbarriers:$bars, I32:$barSlot,
-                       DefaultValuedAttr<Tile_EvictionPolicyAttr, "::ditron::tile::EvictionPolicy::Normal">:$evict);
+                       DefaultValuedAttr<Tile_EvictionPolicyAttr, "::ditron::tile::EvictionPolicy::Normal">:$evict, UnitAttr:$cluster);
   let assemblyFormat = "$map `[` $offsets `]` `to` $buffer `[` $slot `]` `,` $bars `[` $barSlot `]` attr-dict `:` qualified(type($buffer)) `,` qualified(type($bars))";
   let hasVerifier = 1;
 }
@@ -221,17 +223,23 @@ def Dgpu_WarpgroupWaitOp
 // Warp specialisation
 //===------------------------------------------------------------------------------------------------------------------===//
 
+def Dgpu_ClusterBarrierOp
+    : Dgpu_Op<"cluster_barrier", [MemoryEffects<[MemRead<Dgpu_SharedMemory>, MemWrite<Dgpu_SharedMemory>]>]> {
+  let summary = "all threads of the cluster that have not ended meet; nothing where there are no clusters";
+  let assemblyFormat = "attr-dict";
+}
+
 def Dgpu_WarpSpecializeOp : Dgpu_Op<"warp_specialize", [NoTerminator, SingleBlock, NoRegionArguments, RecursiveMemoryEffects]> {
   let summary = "two programs side by side: the kernel's warps and one warp that fetches for them";
   let description = [{
     The consumer region runs on warps 0 .. dgpu.num_warps - 1, as code outside would; its block barrier is one of these threads only. The
     producer region runs on one warp, the first after them; inside it a block is that warp. The other producer warps exit (registers are
     given to whole warpgroups). The op stands at the top level of a kernel and wraps all of it but allocations and what both need.
-    `resident_blocks` blocks shall find registers on a multiprocessor at once; those of the warps are chosen so.
+    With `cluster_blocks` = 2 neighbouring blocks of the grid run at the same time, and fetch together what tma_load says.
   }];
   let arguments = (ins DefaultValuedAttr<I32Attr, "4">:$producer_warps, DefaultValuedAttr<I32Attr, "40">:$producer_registers,
                        DefaultValuedAttr<I32Attr, "232">:$consumer_registers,
-                       DefaultValuedAttr<ConfinedAttr<I32Attr, [IntPositive]>, "1">:$resident_blocks);
+                       DefaultValuedAttr<ConfinedAttr<I32Attr, [IntPositive]>, "1">:$cluster_blocks);
   let regions = (region SizedRegion<1>:$consumer, SizedRegion<1>:$producer);
   let assemblyFormat = "`consumer` $consumer `producer` $producer attr-dict";
   let hasVerifier = 1;

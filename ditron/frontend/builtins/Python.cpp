@@ -102,7 +102,7 @@ LangValue pythonRange(Evaluator &evaluator, BuiltinCall &call, ValueArg start, V
 LangValue tileRange(Evaluator &evaluator, BuiltinCall &call, ValueArg start, ValueArg stop, ValueArg step,
                     Arg<std::optional<int64_t>> numStages, Arg<std::optional<int64_t>> loopUnrollFactor,
                     Arg<bool> disallowsAccMultiBuffer, Arg<bool> flattens, Arg<bool> specializesWarps,
-                    Arg<bool> disableLicm, Arg<int64_t> residentBlocks) {
+                    Arg<bool> disableLicm, Arg<int64_t> clusterBlocks) {
   auto range = std::make_shared<RangeValue>();
   range->kind = RangeValue::Kind::TileRange;
   range->numStages = *numStages;
@@ -110,10 +110,10 @@ LangValue tileRange(Evaluator &evaluator, BuiltinCall &call, ValueArg start, Val
   range->disallowAccMultiBuffer = *disallowsAccMultiBuffer;
   range->flatten = *flattens;
   range->warpSpecialize = *specializesWarps;
-  range->residentBlocks = *residentBlocks;
-  if (*residentBlocks != 1 && *residentBlocks != 2)
-    return evaluator.emit.fail(residentBlocks.range,
-                               fmt::format("{} must be 1 or 2, but is {}", residentBlocks.name(), *residentBlocks));
+  range->clusterBlocks = *clusterBlocks;
+  if (*clusterBlocks != 1 && *clusterBlocks != 2)
+    return evaluator.emit.fail(clusterBlocks.range,
+                               fmt::format("{} must be 1 or 2, but is {}", clusterBlocks.name(), *clusterBlocks));
   for (const auto *option : {&numStages, &loopUnrollFactor})
     if (const std::optional<int64_t> &value = **option; value && (*value < 0 || *value > 1024))
       return evaluator.emit.fail(option->range, fmt::format("{} must be between 0 and 1024, but is {}", option->name(), *value));

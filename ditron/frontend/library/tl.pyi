@@ -43,9 +43,9 @@ class ReductionOrdering(enumeration):
 @handler("tileRange")
 def range(start, stop=None, step=None, num_stages: int | None = None, loop_unroll_factor: int | None = None,
           disallow_acc_multi_buffer: bool = False, flatten: bool = False, warp_specialize: bool = False,
-          disable_licm: bool = False, resident_blocks: int = 1) -> any:
-    """iterable of a run-time loop with loop options; resident_blocks, 1 or 2, is Ditron's own: with warp_specialize, how many
-    blocks a multiprocessor shall have registers and shared memory for"""
+          disable_licm: bool = False, cluster_blocks: int = 1) -> any:
+    """iterable of a run-time loop with loop options; cluster_blocks, 1 or 2, is Ditron's own: with warp_specialize, on GPUs that have clusters, how many neighbouring blocks fetch together what all of them need; the
+    grid's first extent must be a multiple of it"""
 
 def static_range(start: int, stop: int | None = None, step: int | None = None) -> any:
     """iterable of a loop that is unrolled at compile time"""

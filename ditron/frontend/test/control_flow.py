@@ -113,9 +113,9 @@ def for_loops(p, n, wide, unsigned):
     for j in range(n, 0, -1):
         tl.store(p + j, 2)
     # The options of tl.range.
-    # FOR: } {tile.disallow_acc_multi_buffer, tile.flatten, tile.loop_unroll_factor = 2 : i32, tile.num_stages = 3 : i32, tile.resident_blocks = 2 : i32, tile.warp_specialize}
+    # FOR: } {tile.cluster_blocks = 2 : i32, tile.disallow_acc_multi_buffer, tile.flatten, tile.loop_unroll_factor = 2 : i32, tile.num_stages = 3 : i32, tile.warp_specialize}
     for k in tl.range(0, n, 2, num_stages=3, loop_unroll_factor=2, flatten=True, warp_specialize=True,
-                      disallow_acc_multi_buffer=True, resident_blocks=2):
+                      disallow_acc_multi_buffer=True, cluster_blocks=2):
         tl.store(p + k, 3)
     # tl.static_range is unrolled; its variable is a compile-time int.
     # FOR-NOT: scf.for

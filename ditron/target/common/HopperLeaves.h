@@ -52,6 +52,8 @@ public:
   /// Expects bytes and arrives once.
   virtual void mbarrierExpect(Emitter &e, mlir::Value bar, int64_t bytes, mlir::Value predicate) = 0;
   virtual void mbarrierArrive(Emitter &e, mlir::Value bar, mlir::Value predicate) = 0;
+  /// At the same mbarrier of the other block of the cluster.
+  virtual void mbarrierArriveAtPeer(Emitter &e, mlir::Value bar, mlir::Value predicate) = 0;
   /// Until the phase of this parity (i32, 0 or 1) is complete.
   virtual void mbarrierWait(Emitter &e, mlir::Value bar, mlir::Value parity) = 0;
 
@@ -61,7 +63,8 @@ public:
   virtual void prefetchMap(Emitter &e, mlir::Value map, mlir::Value predicate) = 0;
   /// Coordinates are i32, the contiguous dimension first. `evict` is a hint for the L2 cache.
   virtual void tmaLoad(Emitter &e, mlir::Value map, mlir::ValueRange coordinates, mlir::Value shared, mlir::Value bar,
-                       mlir::Value predicate, tile::EvictionPolicy evict = tile::EvictionPolicy::Normal) = 0;
+                       mlir::Value predicate, tile::EvictionPolicy evict = tile::EvictionPolicy::Normal,
+                       bool toCluster = false) = 0;
   virtual void tmaStore(Emitter &e, mlir::Value map, mlir::ValueRange coordinates, mlir::Value shared,
                         mlir::Value predicate) = 0;
   virtual void tmaStoreCommit(Emitter &e) = 0;
@@ -86,6 +89,15 @@ public:
   /// Waits until at most `pending` of the newest groups are incomplete. Gives `values` (accumulators in flight) back; those
   /// whose group is complete may then be used.
   virtual llvm::SmallVector<mlir::Value> wgmmaWait(Emitter &e, int pending, mlir::ValueRange values) = 0;
+
+  //===--- Clusters of two blocks -----------------------------------------------------------------------------------===//
+
+  /// Where this is false, nothing that follows is called, and no copy goes to a cluster.
+  virtual bool hasClusters() const = 0;
+  /// The number of this block in its cluster, i32.
+  virtual mlir::Value blockInCluster(Emitter &e) = 0;
+  /// All threads of the cluster that have not ended meet; whole warps get here.
+  virtual void clusterBarrier(Emitter &e) = 0;
 
   //===--- Warp specialisation --------------------------------------------------------------------------------------===//
 

@@ -43,8 +43,9 @@ public:
     Emitter e(op.getLoc(), rewriter);
     HopperLeaves &leaves = *target.hopper();
     Value bars = sharedAddress(e, target, *offset), first = isFirstThread(e, target);
+    const int count = static_cast<int>(op.getCount()) * (op.getCluster() && leaves.hasClusters() ? 2 : 1);
     for (int64_t slot = 0; slot < op.getType().getSlots(); ++slot)
-      leaves.mbarrierInit(e, e.addBytes(bars, 8 * slot), static_cast<int>(op.getCount()), first);
+      leaves.mbarrierInit(e, e.addBytes(bars, 8 * slot), count, first);
     if (op->hasAttr(lastAllocAttrName)) {
       leaves.mbarrierInitFence(e);
       target.blockBarrier(e);
@@ -82,6 +83,8 @@ public:
     if (op.getPredicate())
       predicate = e.conjunction(adaptor.getPredicate().front(), predicate);
     target.hopper()->mbarrierArrive(e, bar, predicate);
+    if (op.getCluster() && target.hopper()->hasClusters())
+      target.hopper()->mbarrierArriveAtPeer(e, bar, predicate);
     rewriter.eraseOp(op);
     return success();
   }
@@ -146,9 +149,34 @@ public:
     FailureOr<SmallVector<BoxCopy>> copies = cutIntoBoxes(e, op, type, base, adaptor.getOffsets());
     if (failed(copies))
       return failure();
-    Value elected = isElected(e, target);
-    for (const BoxCopy &copy : *copies)
-      target.hopper()->tmaLoad(e, adaptor.getMap().front(), copy.coordinates, copy.shared, bar, elected, op.getEvict());
+    HopperLeaves &leaves = *target.hopper();
+    const bool toCluster = op.getCluster() && leaves.hasClusters();
+    Value elected = isElected(e, target), second, first;
+    if (toCluster) {
+      if (copies->size() % 2 != 0)
+        return op.emitOpError("compiler bug: a tile of ") << copies->size() << " boxes has no halves";
+      Value own = leaves.blockInCluster(e);
+      first = e.conjunction(elected, e.isZero(own));
+      second = e.conjunction(elected, e.isNotZero(own));
+    }
+    for (auto [i, copy] : llvm::enumerate(*copies)) {
+      Value predicate = !toCluster ? elected : i < copies->size() / 2 ? first : second;
+      leaves.tmaLoad(e, adaptor.getMap().front(), copy.coordinates, copy.shared, bar, predicate, op.getEvict(), toCluster);
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+class ClusterBarrierPattern : public TilePattern<dgpu::ClusterBarrierOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::ClusterBarrierOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    if (target.hopper()->hasClusters())
+      target.hopper()->clusterBarrier(e);
     rewriter.eraseOp(op);
     return success();
   }
@@ -226,7 +254,7 @@ public:
 
 void populateHopperPatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
   patterns.add<MbarrierAllocPattern, MbarrierExpectPattern, MbarrierArrivePattern, MbarrierWaitPattern, TmaLoadPattern,
-               TmaStorePattern, TmaStoreCommitPattern, TmaStoreWaitPattern, FenceAsyncPattern>(patterns.getContext(),
+               TmaStorePattern, TmaStoreCommitPattern, TmaStoreWaitPattern, FenceAsyncPattern, ClusterBarrierPattern>(patterns.getContext(),
                                                                                                lowering);
 }
 

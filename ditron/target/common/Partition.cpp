@@ -53,8 +53,8 @@ static void splitPartitions(dgpu::WarpSpecializeOp op, TargetInfo &target, int c
   Value isConsumer = e.compare(LLVM::ICmpPredicate::ult, warp, e.i32(consumers));
   auto branch = scf::IfOp::create(e, TypeRange(), isConsumer, /*withElseRegion=*/true);
   branch->setAttr(partitionsAttrName, e.getI32IntegerAttr(consumers));
-  // With fewer warps there are registers enough for all, unless another block shall find some.
-  bool movesRegisters = consumers >= 8 || op.getResidentBlocks() > 1;
+  // With fewer warps there are registers enough for all.
+  bool movesRegisters = consumers >= 8;
   auto take = [](Region &from, Block *to) {
     to->getOperations().splice(std::prev(to->end()), from.front().getOperations());
   };
@@ -123,7 +123,7 @@ LogicalResult prepareHopper(ModuleOp module, TargetInfo &target) {
   bool needsLeaves = false;
   WalkResult walk = module.walk([&](Operation *op) -> WalkResult {
     if (!isa<dgpu::WarpSpecializeOp, dgpu::MbarrierAllocOp, dgpu::TmaLoadOp, dgpu::TmaStoreOp, dgpu::FenceAsyncOp,
-             dgpu::WarpgroupDotOp, dgpu::WarpgroupWaitOp>(op))
+             dgpu::WarpgroupDotOp, dgpu::WarpgroupWaitOp, dgpu::ClusterBarrierOp>(op))
       return WalkResult::advance();
     if (!target.hopper())
       return op->emitOpError("is not available on this target");

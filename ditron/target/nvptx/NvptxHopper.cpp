@@ -55,6 +55,15 @@ void NvptxHopper::mbarrierArrive(Emitter &e, Value bar, Value predicate) {
   code.emit(fmt::format("{}mbarrier.arrive.shared::cta.b64 _, [{}];", guard, at));
 }
 
+void NvptxHopper::mbarrierArriveAtPeer(Emitter &e, Value bar, Value predicate) {
+  PtxAsm code(e);
+  std::string guard = code.guard(predicate), at = code.input(inShared(e, bar));
+  code.emit(fmt::format("{{\n.reg .b32 peer, there;\nmov.u32 peer, %cluster_ctarank;\nxor.b32 peer, peer, 1;\n"
+                        "mapa.shared::cluster.u32 there, {}, peer;\n"
+                        "{}mbarrier.arrive.shared::cluster.b64 _, [there];\n}}",
+                        at, guard));
+}
+
 void NvptxHopper::mbarrierWait(Emitter &e, Value bar, Value parity) {
   if (boundsWaits)
     return waitForMbarrier(e, bar, parity);
@@ -85,17 +94,20 @@ void NvptxHopper::prefetchMap(Emitter &e, Value map, Value predicate) {
 }
 
 void NvptxHopper::tmaLoad(Emitter &e, Value map, ValueRange coordinates, Value shared, Value bar, Value predicate,
-                          tile::EvictionPolicy evict) {
+                          tile::EvictionPolicy evict, bool toCluster) {
   PtxAsm code(e);
   std::string guard = code.guard(predicate), to = code.input(inShared(e, shared)),
               from = tensorOperand(code, map, coordinates), signal = code.input(inShared(e, bar));
   const bool isHinted = evict != tile::EvictionPolicy::Normal;
   std::string copy = fmt::format(
-      "{}cp.async.bulk.tensor.{}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{} [{}], {}, [{}]{};", guard,
-      coordinates.size(), isHinted ? ".L2::cache_hint" : "", to, from, signal, isHinted ? ", policy" : "");
+      "{}cp.async.bulk.tensor.{}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{}{} [{}], {}, [{}]{}{};", guard,
+      coordinates.size(), toCluster ? ".multicast::cluster" : "", isHinted ? ".L2::cache_hint" : "", to, from, signal,
+      toCluster ? ", both" : "", isHinted ? ", policy" : "");
   if (isHinted)
     copy = fmt::format("{{\n.reg .b64 policy;\ncreatepolicy.fractional.L2::{}.b64 policy, 1.0;\n{}\n}}",
                        evict == tile::EvictionPolicy::EvictFirst ? "evict_first" : "evict_last", copy);
+  if (toCluster)
+    copy = fmt::format("{{\n.reg .b16 both;\nmov.b16 both, 3;\n{}\n}}", copy);
   code.emit(copy);
 }
 
@@ -215,6 +227,16 @@ SmallVector<Value> NvptxHopper::wgmmaWait(Emitter &e, int pending, ValueRange va
   for (auto [i, value] : llvm::enumerate(values))
     code.initialize(static_cast<int>(i), value);
   return code.emit(fmt::format("wgmma.wait_group.sync.aligned {};", pending));
+}
+
+//===--- Clusters of two blocks -----------------------------------------------------------------------------------------===//
+
+Value NvptxHopper::blockInCluster(Emitter &e) {
+  return callIntrinsic(e, "llvm.nvvm.read.ptx.sreg.cluster.ctarank", e.getI32Type(), {});
+}
+
+void NvptxHopper::clusterBarrier(Emitter &e) {
+  PtxAsm(e).emit("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;");
 }
 
 //===--- Warp specialisation --------------------------------------------------------------------------------------------===//

@@ -22,11 +22,12 @@ public:
   void mbarrierInvalidate(Emitter &e, mlir::Value bar, mlir::Value predicate) override;
   void mbarrierExpect(Emitter &e, mlir::Value bar, int64_t bytes, mlir::Value predicate) override;
   void mbarrierArrive(Emitter &e, mlir::Value bar, mlir::Value predicate) override;
+  void mbarrierArriveAtPeer(Emitter &e, mlir::Value bar, mlir::Value predicate) override;
   void mbarrierWait(Emitter &e, mlir::Value bar, mlir::Value parity) override;
 
   void prefetchMap(Emitter &e, mlir::Value map, mlir::Value predicate) override;
   void tmaLoad(Emitter &e, mlir::Value map, mlir::ValueRange coordinates, mlir::Value shared, mlir::Value bar,
-               mlir::Value predicate, tile::EvictionPolicy evict) override;
+               mlir::Value predicate, tile::EvictionPolicy evict, bool toCluster) override;
   void tmaStore(Emitter &e, mlir::Value map, mlir::ValueRange coordinates, mlir::Value shared,
                 mlir::Value predicate) override;
   void tmaStoreCommit(Emitter &e) override;
@@ -41,6 +42,10 @@ public:
   void wgmmaCommit(Emitter &e) override;
   llvm::SmallVector<mlir::Value> wgmmaUnset(Emitter &e, mlir::TypeRange types) override;
   llvm::SmallVector<mlir::Value> wgmmaWait(Emitter &e, int pending, mlir::ValueRange values) override;
+
+  bool hasClusters() const override { return true; }
+  mlir::Value blockInCluster(Emitter &e) override;
+  void clusterBarrier(Emitter &e) override;
 
   void namedBarrier(Emitter &e, mlir::Value id, int threads, NamedBarrierKind kind) override;
   void setMaxRegisters(Emitter &e, int count, bool isIncrease) override;

@@ -54,7 +54,7 @@ StringRef ptxScope(tile::MemoryScope scope) {
 LogicalResult NvptxTargetInfo::prepareModule(ModuleOp module) {
   numWarps = launchWarpsOf(module);
   isSpecialized = numWarps != dgpu::numWarpsOf(module);
-  module.walk([&](dgpu::WarpSpecializeOp op) { residentBlocks = op.getResidentBlocks(); });
+  module.walk([&](dgpu::WarpSpecializeOp op) { clusterBlocks = op.getClusterBlocks(); });
   boundsWaits = module->hasAttr(boundWaitsAttrName);
   notesEvents = module->hasAttr(noteEventsAttrName);
   // A trace of a run that hangs shows what is still waited for.
@@ -109,7 +109,9 @@ LogicalResult NvptxTargetInfo::finishKernel(LLVM::LLVMFuncOp kernel) {
   // The block size is exact: LLVM bounds thread ids by it, ptxas registers.
   SmallVector<Attribute> attributes{builder.getStrArrayAttr({"nvvm.reqntid", std::to_string(numWarps * warpSize())})};
   if (isSpecialized) // warps give registers to others only if the kernel says how many it has at its entry
-    attributes.push_back(builder.getStrArrayAttr({"nvvm.minctasm", std::to_string(residentBlocks)}));
+    attributes.push_back(builder.getStrArrayAttr({"nvvm.minctasm", "1"}));
+  if (clusterBlocks > 1)
+    attributes.push_back(builder.getStrArrayAttr({"nvvm.cluster_dim", fmt::format("{},1,1", clusterBlocks)}));
   kernel.setPassthroughAttr(builder.getArrayAttr(attributes));
   return success();
 }

@@ -54,7 +54,7 @@ void SimHopper::mbarrierWait(Emitter &e, Value bar, Value parity) {
 Value SimHopper::coordinateArray(Emitter &e, ValueRange coordinates) { return SimCalls::spill(e, coordinates); }
 
 void SimHopper::tmaLoad(Emitter &e, Value map, ValueRange coordinates, Value shared, Value bar, Value predicate,
-                        tile::EvictionPolicy) {
+                        tile::EvictionPolicy, bool) {
   Value array = coordinateArray(e, coordinates);
   sim.call(e, "tma_load",
            {sim.self(e), map, e.i32(coordinates.size()), array, shared, bar, word(e, predicate), sim.site(e)});

@@ -10,7 +10,6 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
   // CHECK: dgpu.tma_load {{.*}} {evict = #tile.evict<evict_last>}
   // CHECK: dgpu.tma_load
   // CHECK-NOT: evict
-  // CHECK: } {consumer_registers = 216 : i32, resident_blocks = 2 : i32}
   func.func @tf32(%a: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %b: !tile.ptr<f32> {tile.divisibility = 16 : i64},
                   %c: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %K: i32 {tile.divisibility = 16 : i64}, %world: !tile.ptr<i64>)
       attributes {tile.kernel} {
@@ -28,7 +27,7 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
       %t = tile.trans %y [1, 0] : tensor<64x32xf32> -> tensor<32x64xf32>
       %d = tile.dot %x, %t, %acc : tensor<64x32xf32>, tensor<32x64xf32> -> tensor<64x64xf32>
       scf.yield %d : tensor<64x64xf32>
-    } {tile.resident_blocks = 2 : i32}
+    }
     tile.descriptor_store %dc[%i0, %i0], %r : !tile.desc<64x64xf32>, tensor<64x64xf32>
     return
   }

@@ -89,8 +89,8 @@ def kernel(p, n, f, NOTHING: tl.constexpr):
     # CHECK-NEXT:     for i in tl.range(n, num_stages=-1):
     # CHECK-NEXT:                                     ^~
         pass
-    for i in tl.range(0, n, resident_blocks=3):
-    # CHECK: loops.py:[[#@LINE-1]]:45: error: resident_blocks must be 1 or 2, but is 3
+    for i in tl.range(0, n, cluster_blocks=3):
+    # CHECK: loops.py:[[#@LINE-1]]:44: error: cluster_blocks must be 1 or 2, but is 3
         pass
     while True:
     # CHECK: loops.py:[[#@LINE-1]]:11: error: the condition of a while loop must be a run-time int1, but this one is always true

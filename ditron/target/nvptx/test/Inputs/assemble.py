@@ -136,7 +136,7 @@ if arch == "sm_90a":  # tiles that only its shared memory has room for
     cases.append((library("hopper_gemm"), "gemm_split_tail", "*bf16:16, *bf16:16, *bf16:16, *fp32:16, *i64:16" + ", i32:16" * 6 + ", i32" * 2 +
                   constexpr(BLOCK_M=128, BLOCK_N=256, BLOCK_K=64, GROUP_M=8, B_TRANSPOSED=True, PRECISION="tf32"), "--num-warps 8 --num-stages 3", "tight"))
     cases.append((library("hopper_gemm"), "gemm_two_widths", matrices + constexpr(BLOCK_M=128, BLOCK_N=128, MORE_N=0, BLOCK_K=64, GROUP_M=8, B_TRANSPOSED=True,
-                                                                                  PRECISION="tf32", A_POLICY="evict_first", B_POLICY="evict_last", RESIDENT_BLOCKS=2),
+                                                                                  PRECISION="tf32", A_POLICY="evict_first", B_POLICY="evict_last", CLUSTER=2),
                   "--num-warps 4 --num-stages 2", "tight"))
     cases.append((small, "descriptor_product", "*fp8e4nv:16, *fp8e4nv:16, *fp32:16" + ", i32:16" * 3 +
                   constexpr(BLOCK_M=128, BLOCK_N=256, BLOCK_K=128, LIMIT=128), "--num-warps 8", "tight"))
