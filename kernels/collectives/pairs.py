@@ -8,7 +8,8 @@ chunks.py. Here a sender knows of each receiver how much it has taken:
 
 Both are counted by block and pair, from the first call on, and read with >=; nothing is common to the blocks of a call (README.md).
 
-**Why no rank waits for ever.** In step k a block stores piece k for each target and then takes piece k - 1 of each source. Look at the
+**Why no rank waits for ever.** send_receive: a block waits for none of its messages as long as one of them can go on. all_to_all_v, whose
+calls all ranks make in step: in step k a block stores piece k for each target and then takes piece k - 1 of each source. Look at the
 block that is least far, in step k. The piece k - 1 that it waits for has been stored, since the sender is in step k or beyond; the
 piece k - SLOTS that must be freed has been taken in step k - SLOTS + 1 < k, which the receiver has left.
 """
@@ -264,16 +265,40 @@ def large_parts(x_ptr, out_ptr, send_offsets_ptr, ring_ptr, arrived_ptr, freed_p
                    ld(counters_ptr + part * WORLD + peer) + steps_of(count * row, block, blocks, CHUNK, LINE))
 
 
+# What a block can do for one end of a message.
+DONE = tl.constexpr(0)
+HELD_UP = tl.constexpr(1)
+READY = tl.constexpr(2)
+
+
+@triton.jit
+def look_at(states, place, count_ptr, last_ptr, word_ptr, free: tl.constexpr):
+    """One thread: whether piece number count_ptr[0] + 1 - free has been counted in word_ptr, which the next piece of an end needs."""
+    count = ld(count_ptr)
+    state = DONE
+    if count < ld(last_ptr):
+        state = HELD_UP
+        if ld(word_ptr, scope="sys", semantic="acquire") >= count + 1 - free:
+            state = READY
+    dl.smem_store(states, state, [place])
+
+
 @triton.jit(do_not_specialize=["send_elements", "receive_elements", "rank"])
 def send_receive(send_ptrs, send_elements, receive_ptrs, receive_elements, ring_ptr, sizes_ptr, arrived_ptr, freed_ptr, counters_ptr,
                  error_ptr, rank, WORLD: tl.constexpr, CHUNK: tl.constexpr, LINE: tl.constexpr):
     """At most one message to each rank and one from each: tuples of WORLD addresses and numbers of elements, -1 for no message. Ends when
     the receivers have taken everything.
 
+    Ranks need not make their calls in step: a message of this call may meet the next call of its receiver, which begins only when another
+    message of this call has been received. So a block waits for no message as long as another can go on: in each turn it looks at the words of all,
+    and moves a piece of those that are ready. When one end of one message is left it waits.
+
     ring_ptr: symmetric, [blocks, WORLD, SLOTS, CHUNK]; sizes_ptr: symmetric, [blocks, WORLD, SLOTS]: elements of the message whose piece is in
-    the slot; arrived_ptr, freed_ptr: symmetric, [blocks, WORLD]; counters_ptr: [blocks, 3, WORLD]: pieces sent, pieces taken, pieces
-    to take in this call; error_ptr: [4], see report(). A message has a piece in every block, even if that is empty: so sizes are compared.
+    the slot; arrived_ptr, freed_ptr: symmetric, [blocks, WORLD]; counters_ptr: [blocks, 5, WORLD]: pieces sent, pieces taken; what both are at
+    the end of this call; pieces taken before it. error_ptr: [4], see report(). A message has a piece in every block, even if that is empty: so
+    sizes are compared.
     """
+    states = dl.allocate_smem(tl.int32, [2 * WORLD])
     block = tl.cast(tl.program_id(0), tl.int64)
     blocks = tl.cast(tl.num_programs(0), tl.int64)
     thread = tid(0)
@@ -281,24 +306,38 @@ def send_receive(send_ptrs, send_elements, receive_ptrs, receive_elements, ring_
     sizes_ptr += block * WORLD * SLOTS
     arrived_ptr += block * WORLD
     freed_ptr += block * WORLD
-    counters_ptr += block * 3 * WORLD
+    counters_ptr += block * 5 * WORLD
     taken_ptr = counters_ptr + WORLD
-    expected_ptr = taken_ptr + WORLD
-    steps = tl.cast(0, tl.int64)
-    for peer in tl.static_range(WORLD):
-        if send_elements[peer] >= 0:
-            steps = max(steps, max(steps_of(tl.cast(send_elements[peer], tl.int64), block, blocks, CHUNK, LINE), 1))
-        if receive_elements[peer] >= 0:
-            steps = max(steps, 1)
-        if thread == 0:
-            st(expected_ptr + peer, tl.where(receive_elements[peer] >= 0, 1, 0).to(tl.int64))
-    __syncthreads()
-    step = tl.cast(0, tl.int64)
-    while step <= steps:
+    last_sent_ptr = taken_ptr + WORLD
+    last_taken_ptr = last_sent_ptr + WORLD
+    before_ptr = last_taken_ptr + WORLD
+    if thread == 0:
         for peer in tl.static_range(WORLD):
-            elements = tl.cast(send_elements[peer], tl.int64)
-            if (elements >= 0) & (step < max(steps_of(elements, block, blocks, CHUNK, LINE), 1)):
-                number = tl.load(counters_ptr + peer) + step
+            sent = ld(counters_ptr + peer)
+            taken = ld(taken_ptr + peer)
+            if send_elements[peer] >= 0:
+                sent += max(steps_of(tl.cast(send_elements[peer], tl.int64), block, blocks, CHUNK, LINE), 1)
+            st(last_sent_ptr + peer, sent)
+            st(before_ptr + peer, taken)
+            # Until the first piece says how many there are.
+            st(last_taken_ptr + peer, taken + tl.where(receive_elements[peer] >= 0, 1, 0).to(tl.int64))
+    __syncthreads()
+    left = 1
+    while left > 0:
+        for peer in range(thread, WORLD, num_threads()):
+            look_at(states, peer, counters_ptr + peer, last_sent_ptr + peer, freed_ptr + peer, SLOTS)
+            look_at(states, WORLD + peer, taken_ptr + peer, last_taken_ptr + peer, arrived_ptr + peer, 0)
+        __syncthreads()
+        left = 0
+        for end in tl.static_range(2 * WORLD):
+            left += (tl.load(dl.smem_get_ptr(states, [end])) != DONE).to(tl.int32)
+        # The least state that is gone on from.
+        least = HELD_UP if left == 1 else READY
+        for peer in tl.static_range(WORLD):
+            if tl.load(dl.smem_get_ptr(states, [peer])) >= least:
+                elements = tl.cast(send_elements[peer], tl.int64)
+                number = tl.load(counters_ptr + peer)
+                step = number - tl.load(last_sent_ptr + peer) + max(steps_of(elements, block, blocks, CHUNK, LINE), 1)
                 piece = piece_of(elements, blocks, CHUNK, LINE)
                 begin = (step * blocks + block) * piece
                 token = dl.wait(freed_ptr + peer, 1, "sys", "acquire", waitValue=number + 1 - SLOTS, compare="ge")
@@ -307,37 +346,34 @@ def send_receive(send_ptrs, send_elements, receive_ptrs, receive_elements, ring_
                 copy_piece(dl.symm_at(slot_ptr, peer), send_ptrs[peer] + begin, max(min(piece, elements - begin), 0), CHUNK)
                 __syncthreads()
                 if thread == 0:
+                    st(counters_ptr + peer, number + 1)
                     st(dl.symm_at(sizes_ptr, peer) + slot, elements, scope="sys")
                     st(dl.symm_at(arrived_ptr, peer) + rank, number + 1, scope="sys", semantic="release")
         for peer in tl.static_range(WORLD):
-            if (step > 0) & (step <= tl.load(expected_ptr + peer)):
-                number = tl.load(taken_ptr + peer) + step
-                token = dl.wait(arrived_ptr + peer, 1, "sys", "acquire", waitValue=number, compare="ge")
-                slot = peer * SLOTS + (number - 1) % SLOTS
+            if tl.load(dl.smem_get_ptr(states, [WORLD + peer])) >= least:
+                number = tl.load(taken_ptr + peer)
+                step = number - tl.load(before_ptr + peer)
+                token = dl.wait(arrived_ptr + peer, 1, "sys", "acquire", waitValue=number + 1, compare="ge")
+                slot = peer * SLOTS + number % SLOTS
                 slot_ptr = dl.consume_token(ring_ptr + slot * CHUNK, token)
                 sent = tl.load(dl.consume_token(sizes_ptr + slot, token))
-                own_steps = max(steps_of(sent, block, blocks, CHUNK, LINE), 1)
-                steps = max(steps, own_steps)
                 if sent == receive_elements[peer]:
                     piece = piece_of(sent, blocks, CHUNK, LINE)
-                    begin = ((step - 1) * blocks + block) * piece
+                    begin = (step * blocks + block) * piece
                     copy_piece(receive_ptrs[peer] + begin, slot_ptr, max(min(piece, sent - begin), 0), CHUNK)
                 __syncthreads()
                 if thread == 0:
                     if (sent != receive_elements[peer]) & (block == 0):
                         report(error_ptr, SIZES_DIFFER, peer, sent, receive_elements[peer])
-                    st(expected_ptr + peer, own_steps)
-                    st(dl.symm_at(freed_ptr, peer) + rank, number, scope="sys", semantic="release")
+                    st(taken_ptr + peer, number + 1)
+                    st(last_taken_ptr + peer, number - step + max(steps_of(sent, block, blocks, CHUNK, LINE), 1))
+                    st(dl.symm_at(freed_ptr, peer) + rank, number + 1, scope="sys", semantic="release")
         __syncthreads()
-        step += 1
     for peer in tl.static_range(WORLD):
         if send_elements[peer] >= 0:
-            number = tl.load(counters_ptr + peer) + max(steps_of(tl.cast(send_elements[peer], tl.int64), block, blocks, CHUNK, LINE), 1)
-            token = dl.wait(freed_ptr + peer, 1, "sys", "acquire", waitValue=number, compare="ge")
-            if thread == 0:
-                st(dl.consume_token(counters_ptr, token) + peer, number)
-        if thread == 0:
-            st(taken_ptr + peer, ld(taken_ptr + peer) + ld(expected_ptr + peer))
+            last = tl.load(last_sent_ptr + peer)
+            dl.wait(freed_ptr + peer, 1, "sys", "acquire", waitValue=last, compare="ge")
+            __syncthreads()
 
 
 @triton.jit(do_not_specialize=["rank"])

@@ -24,15 +24,24 @@ protected:
     int64_t elements = 0, shift = 0;
   };
 
-  /// One group per rank that has all the messages, in the order of the list.
-  void runGroup(SendReceive &op, const std::vector<Planned> &messages, const std::string &what) {
+  struct Group {
+    std::vector<SendReceive::Message> sends, receives;
+    /// Whether there is a message for the peer at that end.
+    bool has(bool isSend, uint32_t peer) const {
+      return std::ranges::any_of(isSend ? sends : receives, [&](const auto &message) { return message.peer == peer; });
+    }
+  };
+
+  /// All messages, on each rank in the order of the list: as one group, or each rank's `cut` at random into groups without two messages for one
+  /// peer. All ends however the ranks cut: the first message that is not complete is in the running groups of both of its ranks.
+  void runGroup(SendReceive &op, const std::vector<Planned> &messages, const std::string &what, bool cut = false) {
     const DataType type = op.options().dtype;
     struct Ends {
       Buffer source, target;
       Bytes given, expected;
     };
     std::vector<Ends> ends;
-    std::vector<std::vector<SendReceive::Message>> sends(ranks()), receives(ranks());
+    std::vector<std::vector<Group>> groups(ranks(), std::vector<Group>(1));
     for (const Planned &message : messages) {
       Ends &end = ends.emplace_back();
       const uint64_t count = message.elements + message.shift + 3;
@@ -44,11 +53,19 @@ protected:
       EXPECT_OK(end.target.upload(end.expected.data(), end.expected.size()));
       const int64_t begin = message.shift * sizeOf(type), bytes = message.elements * sizeOf(type);
       std::copy_n(end.given.begin() + begin, bytes, end.expected.begin() + begin);
-      sends[message.from].push_back({message.to, end.source.pointer() + message.shift, message.elements});
-      receives[message.to].push_back({message.from, end.target.pointer() + message.shift, message.elements});
+      const auto groupFor = [&](uint32_t r, bool isSend, uint32_t peer) -> Group & {
+        if (cut && (groups[r].back().has(isSend, peer) || (message.from != message.to && draw(0, 2) == 0)))
+          groups[r].emplace_back();
+        return groups[r].back();
+      };
+      groupFor(message.from, true, message.to)
+          .sends.push_back({message.to, end.source.pointer() + message.shift, message.elements});
+      groupFor(message.to, false, message.from)
+          .receives.push_back({message.from, end.target.pointer() + message.shift, message.elements});
     }
     ASSERT_OK(world().runRanks([&](Rank &me) -> Status {
-      DITRON_RETURN_IF_ERROR(op.enqueue(me, me.stream(), sends[me.id()], receives[me.id()]));
+      for (const Group &group : groups[me.id()])
+        DITRON_RETURN_IF_ERROR(op.enqueue(me, me.stream(), group.sends, group.receives));
       return me.stream().synchronize();
     }));
     for (uint32_t r = 0; r < ranks(); ++r)
@@ -136,6 +153,24 @@ TEST_F(SendReceives, CircleInAGraphWithTheLibrarysPlan) {
       Bytes bytes(y[r].bytes());
       ASSERT_OK(y[r].download(bytes.data(), bytes.size()));
       ASSERT_TRUE(bytes == given[(r + ranks() - 1) % ranks()]) << "replay " << replay << ", rank " << r;
+    }
+  }
+}
+
+/// A message waits for its own receiver, not for those of others in its group. Messages are larger than a ring.
+TEST_F(SendReceives, GroupsThatRanksCutDifferently) {
+  for (uint32_t wanted = 2; wanted <= 5; ++wanted) {
+    if (ranksOnTarget(wanted) != wanted)
+      continue;
+    for (uint64_t seed = 1; seed <= 4; ++seed) {
+      start(wanted, seeded(seed, seed % wanted, 4));
+      auto op = SendReceive::create(world(), sharedJit(), {.dtype = DataType::U8, .plan = smallRings});
+      ASSERT_OK(op);
+      for (int group = 0; group < 3; ++group) {
+        runGroup(*op, randomGroup(12000), fmt::format("{} ranks, seed {}, group {}", wanted, seed, group), true);
+        if (HasFatalFailure() || HasFailure())
+          return;
+      }
     }
   }
 }

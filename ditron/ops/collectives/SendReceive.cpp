@@ -46,7 +46,7 @@ Expected<SendReceive> SendReceive::create(runtime::World &world, runtime::Kernel
   DITRON_ASSIGN_OR_RETURN(op.freed,
                           world.allocateSymmetric(DataType::I64, op.plan.blocks * world.numRanks(), name + "_taken"));
   DITRON_ASSIGN_OR_RETURN(op.counters,
-                          allocateCounters(world, op.plan.blocks * 3 * world.numRanks(), name + "_counters"));
+                          allocateCounters(world, op.plan.blocks * 5 * world.numRanks(), name + "_counters"));
   DITRON_ASSIGN_OR_RETURN(op.report, TransferReport::create(world, name, "elements"));
   op.kept.resize(world.numRanks());
   for (uint32_t id : world.localRanks())
