@@ -124,6 +124,7 @@ def chunk_all_reduce(x_ptr, out_ptr, slots_ptr, signals_ptr, generation_ptr, n, 
     """
     blocks = tl.cast(tl.num_programs(0), tl.int64)
     block = tl.cast(tl.program_id(0), tl.int64)
+    part = tl.cast(part, tl.int64)
     stride = tl.cast(slot_elements, tl.int64)
     before = tl.load(generation_ptr + block)
     slots_ptr += 2 * block * SLOTS * WORLD * stride

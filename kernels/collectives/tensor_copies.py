@@ -141,7 +141,7 @@ def tensor_copy_exchange(x_ptr, out_ptr, slots_ptr, signals_ptr, generation_ptr,
             token = dl.wait(signals_ptr, WORLD, "sys", "acquire", waitValue=before + step, compare="ge")
             slot_ptr = dl.consume_token(slots_ptr + (before + step - 1) % SLOTS * WORLD * stride, token)
             if tid(0) == 0:
-                lay_out(stages, bars, move, slot_ptr, stride, out_ptr, n * WORLD, n, (step - 1) * step_elements + block * CHUNK, rank,
+                lay_out(stages, bars, move, slot_ptr, stride, out_ptr, tl.cast(n, tl.int64) * WORLD, n, (step - 1) * step_elements + block * CHUNK, rank,
                         WORLD, CHUNK)
             move += WORLD - 1
         if tid(0) == 0:
