@@ -26,6 +26,8 @@ std::vector<float> randomValues(DataType type, int64_t count, uint64_t seed) {
   return toFloats(type, rounded.data(), values.size());
 }
 
+double randomValuesSize(DataType type) { return (isInteger(type) ? 256 : 1) / std::sqrt(12.0); }
+
 std::vector<double> referenceProduct(std::span<const float> a, std::span<const float> b, int64_t m, int64_t n,
                                      int64_t k) {
   std::vector<double> bWide(b.begin(), b.end());
@@ -56,7 +58,8 @@ void Comparison::merge(const Comparison &other) {
   maxError = error;
 }
 
-Comparison compare(std::span<const float> actual, std::span<const double> expected, Tolerance tolerance) {
+Comparison compare(std::span<const float> actual, std::span<const double> expected, Tolerance tolerance,
+                   std::span<const double> usual) {
   double squares = 0;
   for (double value : expected)
     squares += value * value;
@@ -66,7 +69,8 @@ Comparison compare(std::span<const float> actual, std::span<const double> expect
     double error = std::abs(actual[index] - expected[index]);
     if (std::isnan(error))
       error = std::numeric_limits<double>::infinity();
-    double allowed = tolerance.relative * (std::abs(expected[index]) + rootMeanSquare);
+    const double size = usual.empty() ? rootMeanSquare : std::max(rootMeanSquare, usual[index]);
+    double allowed = tolerance.relative * (std::abs(expected[index]) + size);
     result.maxError = std::max(result.maxError, error);
     double ratio = allowed > 0 ? error / allowed : (error > 0 ? std::numeric_limits<double>::infinity() : 0);
     if (ratio > result.worstRatio)

@@ -21,8 +21,12 @@ std::vector<float> randomValues(DataType type, int64_t count, uint64_t seed);
 std::vector<double> referenceProduct(std::span<const float> a, std::span<const float> b, int64_t m, int64_t n,
                                      int64_t k);
 
+/// The root mean square of randomValues of the type.
+double randomValuesSize(DataType type);
+
 /// Allowed |actual - expected|: relative * |expected| + relative * root mean square of all expected values. The second term
-/// takes the place of an absolute tolerance, scaled to the data, so that near-zero results of long sums are judged fairly.
+/// takes the place of an absolute tolerance, scaled to the data, so that near-zero results of long sums are judged fairly. Of few results, or of
+/// rows with scales of their own, it does not: there compare() is told what their sizes usually are.
 struct Tolerance {
   double relative = 0;
 };
@@ -38,8 +42,9 @@ struct Comparison {
   /// The worse of the two.
   void merge(const Comparison &other);
 };
-/// NaN counts as infinitely wrong.
-Comparison compare(std::span<const float> actual, std::span<const double> expected, Tolerance tolerance);
+/// NaN counts as infinitely wrong. `usual`: for each element how large such sums usually are, where that is more than the root mean square.
+Comparison compare(std::span<const float> actual, std::span<const double> expected, Tolerance tolerance,
+                   std::span<const double> usual = {});
 
 } // namespace ditron::ops
 #endif // DITRON_OPS_REFERENCE_H

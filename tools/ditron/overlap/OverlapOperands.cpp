@@ -72,15 +72,16 @@ Expected<ops::Comparison> OverlapOperands::compareResults(const std::vector<doub
       continue;
     DITRON_ASSIGN_OR_RETURN(const std::vector<float> all, operands[id].result.downloadFloats());
     std::vector<float> actual;
-    std::vector<double> expected;
+    std::vector<double> expected, usual;
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t column = 0; column < columns; ++column) {
         actual.push_back(all[row * (columns + options.padding) + column]);
         const int64_t whole = firstRow + row;
-        expected.push_back(
-            finished([&](int64_t at) { return c[whole * options.n + at]; }, whole, firstColumn + column));
+        const auto sum = [&](int64_t at) { return c[whole * options.n + at]; };
+        expected.push_back(finished(sum, whole, firstColumn + column));
+        usual.push_back(usualSize(sum, whole, firstColumn + column));
       }
-    worst.merge(ops::compare(actual, expected, toleranceOf(options)));
+    worst.merge(ops::compare(actual, expected, toleranceOf(options), usual));
   }
   return worst;
 }

@@ -70,6 +70,18 @@ protected:
                ? activated(ops::Activation::Silu, value(2 * column)) * value(2 * column + 1)
                : activated(options.activation, value(column));
   }
+  /// How large the sums behind an element of the result usually are, for operands of ops::randomValues.
+  template <typename Sum> double usualSize(const Sum &sum, int64_t row, int64_t column) const {
+    const double operand = ops::randomValuesSize(options.dtype);
+    auto scaled = [&](double size, int64_t at) {
+      return std::abs(size * scaleOf(row, rowSalt) * scaleOf(at, columnSalt));
+    };
+    const double size = std::sqrt(static_cast<double>(options.k)) * operand * operand;
+    if (options.activation != ops::Activation::SwiGlu)
+      return scaled(size, column);
+    const int64_t gate = 2 * column, through = gate + 1;
+    return scaled(size, gate) * scaled(sum(through), through) + scaled(sum(gate), gate) * scaled(size, through);
+  }
   int64_t resultColumns(int64_t columns) const { return options.epilogue().resultColumns(columns); }
   ops::RowStrides strides(int64_t columnsA, int64_t depth, int64_t columns) const;
 
