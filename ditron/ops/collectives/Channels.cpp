@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
+#include <span>
 
 namespace ditron::ops {
 
@@ -20,9 +22,10 @@ int64_t ringLineElements(DataType type) {
   return lineBytes / static_cast<int64_t>(sizeOf(type));
 }
 
-Expected<PairPlan> readPairPlan(std::string_view gpu, uint32_t numRanks) {
-  DITRON_ASSIGN_OR_RETURN(const std::vector<CollectivePlanRow> rows,
-                          collectivePlanRows(CollectiveKind::AllToAll, gpu, numRanks, DataType::U8));
+namespace {
+
+/// None where no row is of the form chunks.
+std::optional<PairPlan> pairPlanOf(std::span<const CollectivePlanRow> rows) {
   PairPlan plan;
   bool hasRings = false;
   for (const CollectivePlanRow &row : rows) {
@@ -33,10 +36,25 @@ Expected<PairPlan> readPairPlan(std::string_view gpu, uint32_t numRanks) {
       hasRings = true;
     }
   }
-  if (!hasRings)
-    return internalError(fmt::format(
-        "plans of collectives: all_to_all has no row of the form chunks on {} with {} ranks", gpu, numRanks));
-  return plan;
+  return hasRings ? std::optional(plan) : std::nullopt;
+}
+
+} // namespace
+
+Expected<PairPlan> readPairPlan(std::string_view gpu, uint32_t numRanks) {
+  DITRON_ASSIGN_OR_RETURN(const std::vector<CollectivePlanRow> rows,
+                          collectivePlanRows(CollectiveKind::AllToAll, gpu, numRanks, DataType::U8));
+  if (const std::optional<PairPlan> plan = pairPlanOf(rows))
+    return *plan;
+  // A user's table may have other forms for all sizes.
+  DITRON_ASSIGN_OR_RETURN(const PlanTable library, libraryPlans());
+  DITRON_ASSIGN_OR_RETURN(
+      const std::vector<CollectivePlanRow> own,
+      collectivePlanRows(PlanChoice::of({"all_to_all", std::string(gpu), numRanks, DataType::U8}, {library})));
+  if (const std::optional<PairPlan> plan = pairPlanOf(own))
+    return *plan;
+  return internalError(
+      fmt::format("plans of collectives: all_to_all has no row of the form chunks on {} with {} ranks", gpu, numRanks));
 }
 
 void leavePlacesFor(uint32_t concurrentCalls, runtime::World &world, std::vector<CollectivePlanRow> &rows) {

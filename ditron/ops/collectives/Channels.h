@@ -29,7 +29,8 @@ struct PairPlan {
   CollectivePlan rings;     ///< Of the form chunks.
   uint64_t packetBytes = 0; ///< The largest message that goes by packets.
 };
-/// From the table's rows of all_to_all for the GPU: the last of the form chunks, and the limit of the last of the form packets.
+/// From the table's rows of all_to_all for the GPU: the last of the form chunks, and the limit of the last of the form packets. Where
+/// the user's table leaves none of the form chunks, from the library's alone.
 Expected<PairPlan> readPairPlan(std::string_view gpu, uint32_t numRanks);
 
 /// Plans of calls of which so many run at once on the world's GPUs, whose blocks must all find a place: no more blocks than a call's part
