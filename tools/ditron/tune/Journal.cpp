@@ -8,8 +8,8 @@
 #include <charconv>
 #include <cstring>
 #include <fcntl.h>
-#include <filesystem>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 namespace ditron::tool {
@@ -38,14 +38,18 @@ std::optional<TrialResult> readResult(std::string_view comment) {
 
 Expected<Journal> Journal::open(const std::string &path, const std::string &version, bool startOver) {
   Journal journal;
+  const auto fail = [&](int error) {
+    return invalidArgument(fmt::format("--out: cannot write '{}': {}", path, std::strerror(error)));
+  };
+  journal.descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (journal.descriptor < 0)
+    return fail(errno);
+  const Lock lock = journal.lock();
   const std::string head = fmt::format("# ditron tune, {}\n", version);
-  std::string text;
-  if (!startOver && std::filesystem::exists(path)) {
-    DITRON_ASSIGN_OR_RETURN(text, readWholeFile(path, "journal of ditron tune", mostBytes));
-    text.resize(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);
-    if (!text.starts_with(head))
-      text.clear();
-  }
+  DITRON_ASSIGN_OR_RETURN(std::string text, readWholeFile(path, "journal of ditron tune", mostBytes));
+  text.resize(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);
+  if (startOver || !text.starts_with(head))
+    text.clear();
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = text.find('\n', begin);
     // A line that makes no sense, say one in the middle of which a disk was full, is measured again.
@@ -55,14 +59,20 @@ Expected<Journal> Journal::open(const std::string &path, const std::string &vers
         journal.results.insert_or_assign(table->rows.front().text(), *result);
     begin = end + 1;
   }
+  // The file stays the same one: other runs may be adding to it.
+  if (ftruncate(journal.descriptor, static_cast<off_t>(text.size())) != 0)
+    return fail(errno);
   if (text.empty())
-    text = head;
-  DITRON_RETURN_IF_ERROR(writeWholeFile(path, text).withContext("--out"));
-  journal.descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (journal.descriptor < 0)
-    return invalidArgument(fmt::format("--out: cannot write '{}': {}", path, std::strerror(errno)));
+    if (const int error = writeAll(journal.descriptor, head); error != 0)
+      return fail(error);
   return journal;
 }
+
+Journal::Lock::Lock(int descriptor) : descriptor(descriptor) {
+  while (flock(descriptor, LOCK_EX) != 0 && errno == EINTR)
+    ;
+}
+Journal::Lock::~Lock() { flock(descriptor, LOCK_UN); }
 
 Journal::Journal(Journal &&other) noexcept
     : results(std::move(other.results)), descriptor(std::exchange(other.descriptor, -1)) {}
@@ -81,6 +91,7 @@ Status Journal::add(const ops::PlanRow &row, const TrialResult &result) {
   ops::PlanRow line = row;
   line.comment = result.microseconds ? fmt::format("{:.6g}{}", *result.microseconds, unit)
                                      : fmt::format("{}{}", failed, result.failure);
+  const Lock alone = lock();
   // One write: an interruption leaves a line or a beginning of one.
   if (const int error = writeAll(descriptor, fmt::format("{}  # {}\n", line.text(), line.comment)); error != 0)
     return Status(StatusCode::ResourceExhausted,

@@ -25,7 +25,7 @@ ops::PlanRow keyOf(const TuneProblem &problem, const std::string &gpu) {
   return row;
 }
 
-/// The row of a trial in the journal: the very sizes.
+/// The row of a trial in the journal: the very sizes, and the GPU that it ran on, whatever rows of the table call it.
 ops::PlanRow trialRow(const TuneProblem &problem, const std::string &gpu, const std::string &plan) {
   ops::PlanRow row = keyOf(problem, gpu);
   const auto add = [&](const char *name, int64_t size) { row.sizes.push_back({name, size, false, size}); };
@@ -97,6 +97,8 @@ std::vector<ops::PlanSize> bucketOf(const TuneProblem &problem, const std::vecto
 Status tune(const TuneOptions &options, const TuneMachine &machine, const std::string &version, Progress &progress,
             const std::function<void(const TunedProblem &)> &report) {
   const std::string gpu = options.gpu.empty() ? machine.gpu.name : options.gpu;
+  if (gpu.find_first_of("#\t\n") != std::string::npos || gpu == ":")
+    return invalidArgument(fmt::format("--gpu '{}': a word without '#' is accepted, which begins a remark", gpu));
   // A table that cannot be read is not one to be replaced.
   if (std::filesystem::exists(options.outFile))
     DITRON_RETURN_IF_ERROR(ops::PlanTable::read(options.outFile).status().withContext("--out"));
@@ -111,7 +113,7 @@ Status tune(const TuneOptions &options, const TuneMachine &machine, const std::s
       TunedPlan &plan = one.plans.emplace_back();
       plan.plan = candidate.plan;
       plan.predictedMicroseconds = candidate.predictedMicroseconds;
-      if (const TrialResult *known = journal.find(trialRow(problem, gpu, candidate.plan))) {
+      if (const TrialResult *known = journal.find(trialRow(problem, machine.gpu.name, candidate.plan))) {
         plan.result = *known;
         plan.isFromJournal = true;
       } else {
@@ -129,7 +131,7 @@ Status tune(const TuneOptions &options, const TuneMachine &machine, const std::s
         if (const auto fault = options.planted.find(plan.plan); fault != options.planted.end())
           trial.plant = fault->second;
         plan.result = runTrial(one.problem, plan.plan, trial);
-        DITRON_RETURN_IF_ERROR(journal.add(trialRow(one.problem, gpu, plan.plan), plan.result));
+        DITRON_RETURN_IF_ERROR(journal.add(trialRow(one.problem, machine.gpu.name, plan.plan), plan.result));
         progress.reached(static_cast<double>(++done) / static_cast<double>(trials));
       }
       if (plan.result.microseconds && (!one.best || *plan.result.microseconds < *one.best->result.microseconds))
@@ -141,6 +143,7 @@ Status tune(const TuneOptions &options, const TuneMachine &machine, const std::s
       row.plan = one.best->plan;
       row.comment = fmt::format("{:.2f} us, the best of {}{}", *one.best->result.microseconds, one.plans.size(),
                                 machine.target.simulated ? ", simulated" : "");
+      const Journal::Lock alone = journal.lock();
       DITRON_RETURN_IF_ERROR(writeRow(options.outFile, row).withContext("--out"));
     }
     report(one);

@@ -45,8 +45,21 @@ struct TunedProblem {
 /// Sizes that a row for this problem stands for: from what the next smaller problem's row leaves, at most down to a quarter.
 std::vector<ops::PlanSize> bucketOf(const TuneProblem &problem, const std::vector<TuneProblem> &all);
 
+/// Several runs may have the same file open.
 class Journal {
 public:
+  /// While it lives, no other run changes the journal, nor the table beside it.
+  class Lock {
+  public:
+    explicit Lock(int descriptor);
+    Lock(const Lock &) = delete;
+    Lock &operator=(const Lock &) = delete;
+    ~Lock();
+
+  private:
+    int descriptor;
+  };
+
   /// Reads what is there and opens the file for more; a last line that was not finished is removed. Lines of another version of the program
   /// are of other kernels: the journal then begins anew.
   static Expected<Journal> open(const std::string &path, const std::string &version, bool startOver);
@@ -58,6 +71,7 @@ public:
   /// On disk when it returns.
   Status add(const ops::PlanRow &row, const TrialResult &result);
   size_t size() const { return results.size(); }
+  Lock lock() const { return Lock(descriptor); }
 
 private:
   Journal() = default;

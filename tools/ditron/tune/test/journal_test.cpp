@@ -59,6 +59,19 @@ TEST_F(JournalTest, KnowsWhatItWasTold) {
   EXPECT_EQ(journal.find(row(3)), nullptr);
 }
 
+/// Runs that tune into one file at the same time.
+TEST_F(JournalTest, SeveralMayAdd) {
+  {
+    Journal first = open(), second = open();
+    ASSERT_TRUE(first.add(row(1), {1.0, ""}).isOk());
+    Journal third = open();
+    ASSERT_TRUE(second.add(row(2), {2.0, ""}).isOk());
+    ASSERT_TRUE(third.add(row(3), {3.0, ""}).isOk());
+    ASSERT_TRUE(first.add(row(4), {4.0, ""}).isOk());
+  }
+  EXPECT_EQ(open().size(), 4u);
+}
+
 TEST_F(JournalTest, EveryBeginningOfItIsOne) {
   {
     Journal journal = open();
