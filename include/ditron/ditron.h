@@ -9,7 +9,8 @@
  *
  * Rules that hold everywhere:
  *  - Every function that can fail returns a ditron_status_t. On failure nothing was done, results are untouched, and
- *    ditron_last_error tells more to the calling thread. No function throws, prints, or ends the process.
+ *    ditron_last_error tells more to the calling thread. No function throws or ends the process, nor
+ *    prints, but for messages of a context that has no function for them.
  *  - Handles are opaque, made by *_create, *_load or *_allocate and given back by the *_destroy of the same object, which takes
  *    null and never fails. An object keeps what it was made from alive: the order of destruction does not matter.
  *  - Structures that begin with struct_size grow at their end: set it to sizeof, zero the rest, fill in what you need.
