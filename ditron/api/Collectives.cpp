@@ -57,6 +57,8 @@ Expected<ops::CollectiveOptions> toOptions(const ditron_collective_options_t &gi
     options.scale = given.scale;
   options.root = given.root;
   options.maxElements = given.max_elements;
+  if (given.concurrent_calls)
+    options.concurrentCalls = given.concurrent_calls;
   return options;
 }
 

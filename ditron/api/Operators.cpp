@@ -101,6 +101,8 @@ template <typename Options> Options commonOptions(const ditron_operator_options_
   options.weightOrder = given.weight_transposed ? ops::MatrixOrder::Transposed : ops::MatrixOrder::Plain;
   options.resultType = static_cast<DataType>(given.result_dtype);
   options.epilogue = epilogueOf(given);
+  if (given.concurrent_calls)
+    options.concurrentCalls = given.concurrent_calls;
   return options;
 }
 

@@ -432,6 +432,9 @@ typedef struct ditron_operator_options {
   ditron_scaling_t scales_b;
   ditron_dtype_t bias_dtype;   /* bf16, fp16 or fp32. Zero (bool): no bias. Where ranks are added up it is given on all of them and added once. */
   ditron_activation_t activation; /* AllGather+GEMM only. */
+  /* Of calls of one launch: for how many at once, of different operators on streams that nothing orders, all blocks must find a place; more
+   * can wait for each other for ever. 0: 2. 1, where a GPU has one stream, gives a call all multiprocessors. The same on all ranks. */
+  uint32_t concurrent_calls;
 } ditron_operator_options_t;
 
 /* Allocates workspaces and signals on all ranks. Collective where ranks are processes. The sizes choose the tiles. */
@@ -503,6 +506,9 @@ typedef struct ditron_collective_options {
   float scale;        /* Of floats only; processes may have different ones. */
   uint32_t root;      /* DITRON_BROADCAST: whose data all ranks get. */
   int64_t max_elements; /* Largest n of any call. */
+  /* Calls of so many collectives at once, on streams that nothing orders, find places for all their blocks; more can wait for each other for
+   * ever. 0: 1. The same on all ranks. */
+  uint32_t concurrent_calls;
 } ditron_collective_options_t;
 
 /* Allocates slots and counters on all ranks. Collective where ranks are processes. All ranks on one node. */

@@ -458,8 +458,9 @@ public:
     ditron_dtype_t dtype = DITRON_BF16;
     int64_t maxElements = 0;
     ditron_reduction_t reduction = DITRON_REDUCE_SUM;
-    std::optional<float> scale; ///< Of this rank's contribution, before it is sent.
-    uint32_t root = 0;          ///< Of a broadcast.
+    std::optional<float> scale;   ///< Of this rank's contribution, before it is sent.
+    uint32_t root = 0;            ///< Of a broadcast.
+    uint32_t concurrentCalls = 0; ///< Of collectives on streams that nothing orders; 0: 1.
   };
 
   /// Before the first call anywhere, for every size.
@@ -517,9 +518,11 @@ public:
 
   /// Before the first call anywhere.
   Status prepare() { return Status::of(ditron_send_receive_prepare(handle)); }
-  Status enqueue(Stream &stream, const std::vector<ditron_message_t> &sends, const std::vector<ditron_message_t> &receives) {
-    return Status::of(ditron_send_receive_enqueue(handle, stream.get(), sends.data(), static_cast<uint32_t>(sends.size()),
-                                                  receives.data(), static_cast<uint32_t>(receives.size())));
+  Status enqueue(Stream &stream, const std::vector<ditron_message_t> &sends,
+                 const std::vector<ditron_message_t> &receives) {
+    return Status::of(ditron_send_receive_enqueue(handle, stream.get(), sends.data(),
+                                                  static_cast<uint32_t>(sends.size()), receives.data(),
+                                                  static_cast<uint32_t>(receives.size())));
   }
   /// Waits for the stream: whether all messages had the sizes that their receivers said.
   Status check(Stream &stream) { return Status::of(ditron_send_receive_check(handle, stream.get())); }
@@ -646,6 +649,7 @@ public:
     raw.scale = options.scale.value_or(0.0f);
     raw.root = options.root;
     raw.max_elements = options.maxElements;
+    raw.concurrent_calls = options.concurrentCalls;
     return createCollective(raw);
   }
   Expected<Collective> createCollective(const ditron_collective_options_t &options) {

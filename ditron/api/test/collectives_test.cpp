@@ -250,6 +250,46 @@ TEST_F(ApiCollective, CollectivesOfOneContextMix) {
     ASSERT_EQ(found[1000 + i], 2 * valueOf(1, i));
 }
 
+/// Two collectives, each on a stream of its own, which the ranks begin in other orders: with too few multiprocessors for both each waits for a
+/// place that the other has.
+TEST_F(ApiCollective, CollectivesOnStreamsThatNothingOrders) {
+  for (const uint32_t calls : {0u, 2u}) {
+    ditron_collective_options_t options = optionsOf(DITRON_ALL_REDUCE);
+    options.concurrent_calls = calls;
+    create(options);
+    ditron_collective_h other = nullptr;
+    ASSERT_DONE(ditron_collective_create(context, &options, &other));
+    give(in, most);
+    give(out, most);
+    std::vector<ditron_stream_h> others(ranks);
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+      ASSERT_DONE(ditron_stream_create(context, rank, "other", &others[rank]));
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+      for (const bool first : {rank == 0, rank != 0})
+        ASSERT_DONE(
+            first ? ditron_collective_enqueue(collective, streams[rank], addressOf(in, rank), addressOf(in, rank), most)
+                  : ditron_collective_enqueue(other, others[rank], addressOf(out, rank), addressOf(out, rank), most));
+    const ditron_status_t ended = ditron_context_synchronize(context);
+    if (calls == 0) {
+      EXPECT_NE(ended, DITRON_OK);
+      EXPECT_THAT(lastMessage(), HasSubstr("deadlock"));
+    } else {
+      EXPECT_DONE(ended);
+      const std::vector<float> found = result(in, 0, most), beside = result(out, 1, most);
+      for (int64_t i = 0; i < most; ++i)
+        ASSERT_TRUE(found[i] == valueOf(0, i) + valueOf(1, i) && beside[i] == found[i]) << i;
+    }
+    ditron_collective_destroy(other);
+    ditron_collective_destroy(std::exchange(collective, nullptr));
+    for (ditron_stream_h stream : others)
+      ditron_stream_destroy(stream);
+    if (calls == 0) {
+      TearDown();
+      SetUp();
+    }
+  }
+}
+
 TEST_F(ApiCollective, WhatIsWrongIsNamed) {
   ditron_collective_h made = nullptr;
   const auto refused = [&](const ditron_collective_options_t &options, const char *words) {
