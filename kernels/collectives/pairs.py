@@ -274,11 +274,13 @@ READY = tl.constexpr(2)
 @triton.jit
 def look_at(states, place, count_ptr, last_ptr, word_ptr, free: tl.constexpr):
     """One thread: whether piece number count_ptr[0] + 1 - free has been counted in word_ptr, which the next piece of an end needs."""
+    # First, since reports of deadlocks name the word that a loop reads first.
+    word = ld(word_ptr, scope="sys", semantic="acquire")
     count = ld(count_ptr)
     state = DONE
     if count < ld(last_ptr):
         state = HELD_UP
-        if ld(word_ptr, scope="sys", semantic="acquire") >= count + 1 - free:
+        if word >= count + 1 - free:
             state = READY
     dl.smem_store(states, state, [place])
 

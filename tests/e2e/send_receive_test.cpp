@@ -226,6 +226,22 @@ TEST_F(SendReceives, AMessageThatNobodyReceives) {
   }
 }
 
+TEST_F(SendReceives, SeveralMessagesThatNobodyReceives) {
+  if (!isSimulated())
+    GTEST_SKIP() << "the simulator finds deadlocks";
+  start(3, seeded(3));
+  auto op = SendReceive::create(world(), sharedJit(), {.dtype = DataType::U8, .plan = smallRings});
+  ASSERT_OK(op);
+  Buffer x = zeros(DataType::U8, 5000, "x", 0);
+  const SendReceive::Message sends[] = {{1, x, 5000}, {2, x, 5000}};
+  ASSERT_OK(op->enqueue(rank(0), rank(0).stream(), sends, {}));
+  const Status status = rank(0).stream().synchronize();
+  EXPECT_EQ(status.code(), StatusCode::Deadlock) << status.message();
+  for (uint32_t peer : {1, 2})
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(fmt::format("waits for send_receive_taken[{}] on rank 0: has 0, polls it", peer)));
+}
+
 TEST_F(SendReceives, Refusals) {
   start(ranksOnTarget(2));
   auto op = SendReceive::create(world(), sharedJit(), {});
