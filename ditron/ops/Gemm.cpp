@@ -70,10 +70,11 @@ const TileForm wideForms[] = {
     {{GemmMovement::Pointers, tile(128, 128, 32, 8, 8, 3)}, 1.00, 5, 1},
     {{GemmMovement::Pointers, tile(64, 64, 32, 8, 4, 3)}, 0.75, 3, 3},
 };
-/// 8-bit operands: twice as many elements fit. Sums of fp8 are promoted to fp32 every 128 products, in as many registers again, so that
-/// tiles of 256 columns have no room. Not measured: the ratios of the 16-bit forms.
+/// 8-bit operands: twice as many elements fit. Measured on an H100 (docs/bench.md) but for the last.
 const TileForm hopperNarrowForms[] = {
-    {{GemmMovement::Descriptors, tile(128, 128, 128, 8, 8, 5)}, 0.99, 1, 1},
+    {{GemmMovement::Descriptors, tile(128, 256, 128, 8, 8, 3)}, 1.00, 4, 1},
+    {{GemmMovement::Descriptors, tile(256, 128, 128, 8, 8, 3)}, 0.98, 4, 1},
+    {{GemmMovement::Descriptors, tile(128, 128, 128, 8, 8, 5)}, 0.90, 1, 1},
     {{GemmMovement::Descriptors, tile(64, 128, 128, 16, 4, 6)}, 0.70, 2, 1},
 };
 const TileForm narrowForms[] = {
@@ -118,6 +119,16 @@ int64_t tilesOf(const GemmProblem &problem, const GemmPlan &plan) {
 /// How many of those run at once.
 int64_t placesOf(const GemmPlan &plan, uint32_t multiprocessors) { return std::max(multiprocessors / plan.clusterBlocks, 1u); }
 
+/// How many whole waves the ragged one takes as long as when it is split.
+double tailWaves(const GemmProblem &problem, const GemmPlan &plan, int64_t splitTiles, uint32_t multiprocessors) {
+  const double tileSize = plan.tile.blockM * plan.columns() / (128.0 * 128), parts = plan.tailSplits;
+  const double steps = double(ceilDivide(problem.k, plan.tile.blockK)) * plan.tile.blockK / 64.0;
+  const double turns = double(ceilDivide(splitTiles * plan.tailSplits, placesOf(plan, multiprocessors)));
+  // A part is written to and read from the L2 cache by one multiprocessor, at about 64 bytes a clock; of 128x128 that takes as long as 2.5
+  // and 1.5 steps. The last to come has waited for the others, which takes 4.
+  return turns / parts + (2.5 * turns + 1.5 * parts + 4 / tileSize) / steps;
+}
+
 double predictedSteps(const GemmProblem &problem, const TileForm &form, uint32_t multiprocessors) {
   const TileConfig &tile = form.plan.tile;
   const int64_t tiles = tilesOf(problem, form.plan);
@@ -128,6 +139,13 @@ double predictedSteps(const GemmProblem &problem, const TileForm &form, uint32_t
   constexpr double deep = 7168, manyWaves = 31;
   const double lost = std::clamp(form.lostWhenDeep * (static_cast<double>(problem.k) / deep - 1), 0.0, 2 * form.lostWhenDeep) *
                       std::min(waves / manyWaves, 1.0);
+  if (const std::optional<SplitTail> tail = splitTailOf(problem, form.plan, multiprocessors)) {
+    // It must promise more than the model errs: 128x128 has gained 2 to 8 % where 6 and 11 were promised, and nothing where 3 were.
+    constexpr double doubt = 1.04;
+    const double cutWaves = static_cast<double>(tail->wholeTiles) / static_cast<double>(slots) +
+                            tailWaves(problem, form.plan, tail->splitTiles, multiprocessors);
+    return doubt * cutWaves * (steps / (form.efficiency - lost) + form.fixedSteps);
+  }
   // Blocks that share a multiprocessor share its rate.
   return waves * form.blocksPerMultiprocessor * (steps / (form.efficiency - lost) + form.fixedSteps);
 }
@@ -184,16 +202,6 @@ std::optional<SplitTail> splitTailOf(const GemmProblem &problem, const GemmPlan 
   const int64_t parts = std::min({int64_t(plan.tailSplits), kTiles, int64_t(std::numeric_limits<int32_t>::max()) / kTiles});
   const int64_t whole = tiles / places * places;
   return parts < 2 || whole == tiles ? std::nullopt : std::optional(SplitTail{whole, tiles - whole, parts});
-}
-
-/// How many whole waves the ragged one takes as long as when it is split.
-static double tailWaves(const GemmProblem &problem, const GemmPlan &plan, int64_t splitTiles, uint32_t multiprocessors) {
-  const double tileSize = plan.tile.blockM * plan.columns() / (128.0 * 128), parts = plan.tailSplits;
-  const double steps = double(ceilDivide(problem.k, plan.tile.blockK)) * plan.tile.blockK / 64.0;
-  const double turns = double(ceilDivide(splitTiles * plan.tailSplits, placesOf(plan, multiprocessors)));
-  // A part is written to and read from the L2 cache by one multiprocessor, at about 64 bytes a clock; of 128x128 that takes as long as 2.5
-  // and 1.5 steps. The last to come has waited for the others, which takes 4.
-  return turns / parts + (2.5 * turns + 1.5 * parts + 4 / tileSize) / steps;
 }
 
 uint32_t chooseTailSplits(const GemmProblem &problem, const GemmPlan &plan, uint32_t multiprocessors) {
@@ -289,17 +297,17 @@ std::vector<GemmPlan> rankGemmPlans(const GemmProblem &problem, std::string_view
     add(pointerForms);
   else
     add(wideForms);
+  if (tensorCopies && sizeOf(problem.dtype) == 2 && isPlain(problem))
+    for (size_t i = 0, plain = forms.size(); i < plain; ++i) {
+      TileForm split = forms[i];
+      split.plan.tailSplits = chooseTailSplits(problem, split.plan, multiprocessors);
+      if (split.plan.movement == GemmMovement::Descriptors && split.plan.tailSplits > 1)
+        forms.push_back(split);
+    }
   std::ranges::stable_sort(forms, {}, [&](const TileForm &form) { return predictedSteps(problem, form, multiprocessors); });
   std::vector<GemmPlan> plans;
   for (const TileForm &form : forms)
     plans.push_back(form.plan);
-  if (tensorCopies && sizeOf(problem.dtype) == 2 && isPlain(problem))
-    for (const TileForm &form : forms) {
-      GemmPlan split = form.plan;
-      split.tailSplits = chooseTailSplits(problem, split, multiprocessors);
-      if (split.tailSplits > 1)
-        plans.push_back(split);
-    }
   return plans;
 }
 

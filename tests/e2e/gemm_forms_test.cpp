@@ -272,15 +272,17 @@ TEST(SplitTail, ChosenPartsFillTheGpu) {
   EXPECT_EQ(ops::chooseTailSplits({.m = 256, .n = 384, .k = 64}, plan, 132), 1u);
 }
 
-TEST(GemmFormPlans, AreThereForWhoTriesSeveralAndNotChosenBeforeTheyAreMeasured) {
-  for (int64_t n : {1376, 3696, 8192}) {
-    const GemmProblem problem = {.m = 8192, .n = n, .k = 4096};
-    EXPECT_TRUE(ops::chooseGemmPlan(problem, "cuda:sm_90a", 132).isPlain());
+TEST(GemmFormPlans, TailsAreSplitWhereItPromisesMuch) {
+  for (const auto &[n, splits] : {std::pair{1376, 3u}, {3584, 1u}, {3696, 9u}}) {
+    const GemmProblem problem = {.m = 8192, .n = n, .k = n == 1376 ? 4096 : 8192};
+    EXPECT_EQ(ops::chooseGemmPlan(problem, "cuda:sm_90a", 132).tailSplits, splits) << n;
     const std::vector<GemmPlan> plans = ops::rankGemmPlans(problem, "cuda:sm_90a", 132);
     const auto cut = std::ranges::find_if(plans, [](const GemmPlan &plan) { return plan.tailSplits > 1; });
     ASSERT_NE(cut, plans.end());
     EXPECT_EQ(ops::parseGemmPlan(cut->text(), {})->text(), cut->text());
   }
+  // Few tiles: all of them.
+  EXPECT_GT(ops::chooseGemmPlan({.m = 32, .n = 4096, .k = 8192}, "cuda:sm_90a", 132).tailSplits, 2u);
   // Operators that overlap get a tile, and the plan it comes from is no more than that.
   const ops::TileConfig tile = ops::chooseTile({.m = 8192, .n = 1376, .k = 4096}, "cuda:sm_90a", 132);
   EXPECT_EQ(tile.blockM * tile.blockN, 128u * 128);
