@@ -10,9 +10,15 @@ stored. `grouped_gemm_pointers` loads through pointers: for rows that are gather
 slot_of_row[r] // SLOTS of A), for strides that descriptors do not take, and for GPUs without TMA.
 
 Block scales, of fp8 (BLOCK_SCALES): a_scale [rows, ceil(K / 128)] of A's rows, b_scale [experts, ceil(N / 128), ceil(K / 128)].
+
+Over several ranks the tiles have an order, and spans_ptr says from which to which chunk of tokens their rows are (tensor_parallel.order_tiles).
+With ready_ptr, a signal for each chunk of A, a tile waits for those of its rows; with gate_ptr, a stored tile is counted for the ranks whose tokens
+it has, and the last one of a rank opens its gate.
 """
 import triton
 import triton.language as tl
+import triton_dist.language as dl
+from triton_dist.language.extra.language_extra import __syncthreads, atomic_add, ld, st, tid
 
 from ..product.product import activated, can_fetch_ahead, exact_depth, grouped_tile, result_columns, sum_type
 
@@ -29,9 +35,25 @@ def store_rows(c_ptr, result, row, end, column, columns, stride_c, BLOCK_M: tl.c
 
 
 @triton.jit
+def count_tile(spans_ptr, segment_tiles_ptr, counter_ptr, gate_ptr, tile_m, tiles_n, rank, WORLD_SIZE: tl.constexpr):
+    """What this block has stored for a tile is there; its chunks are whole shards, counted from the own one on."""
+    first = tl.load(spans_ptr + 2 * tile_m)
+    last = tl.load(spans_ptr + 2 * tile_m + 1)
+    __syncthreads()
+    stage = first + tid(0)
+    if stage <= last:
+        segment = (rank + stage) % WORLD_SIZE
+        tiles = ld(segment_tiles_ptr + segment, scope="gpu", semantic="relaxed") * tiles_n
+        done = atomic_add(counter_ptr + segment, 1, scope="gpu", semantic="acq_rel")
+        if done == tiles - 1:
+            st(gate_ptr + segment, 1, scope="sys", semantic="release")
+
+
+@triton.jit(do_not_specialize=["rank"])
 def grouped_gemm(a_ptr, b_ptr, c_ptr, offsets_ptr, tiles_ptr, rows, weight_rows, N, K, stride_a, stride_c, BLOCK_M: tl.constexpr,
                  BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, B_TRANSPOSED: tl.constexpr, ACTIVATION: tl.constexpr,
-                 PRECISION: tl.constexpr):
+                 PRECISION: tl.constexpr, spans_ptr=None, segment_tiles_ptr=None, counter_ptr=None, gate_ptr=None, rank=0,
+                 WORLD_SIZE: tl.constexpr = 1):
     """weight_rows: those of B as [weight_rows, K] or [weight_rows, N], all experts one after the other."""
     a_desc = tl.make_tensor_descriptor(a_ptr, shape=[rows, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
     if B_TRANSPOSED:
@@ -61,19 +83,24 @@ def grouped_gemm(a_ptr, b_ptr, c_ptr, offsets_ptr, tiles_ptr, rows, weight_rows,
         result = activated(sums.to(tl.float32), ACTIVATION, BLOCK_M, BLOCK_N).to(c_ptr.dtype.element_ty)
         end = tl.load(offsets_ptr + expert + 1)
         store_rows(c_ptr, result, row, end, tile_n * RESULT_N, result_columns(N, ACTIVATION), stride_c, BLOCK_M, RESULT_N)
+        if gate_ptr is not None:
+            count_tile(spans_ptr, segment_tiles_ptr, counter_ptr, gate_ptr, tile_m, tiles_n, rank, WORLD_SIZE)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rank"])
 def grouped_gemm_pointers(a_ptr, b_ptr, c_ptr, offsets_ptr, tiles_ptr, slot_of_row_ptr, a_scale_ptr, b_scale_ptr, N, K, stride_a, stride_c,
                           BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
                           B_TRANSPOSED: tl.constexpr, ACTIVATION: tl.constexpr, PRECISION: tl.constexpr, SLOTS: tl.constexpr,
-                          BLOCK_SCALES: tl.constexpr):
+                          BLOCK_SCALES: tl.constexpr, spans_ptr=None, ready_ptr=None, generation_ptr=None, segment_tiles_ptr=None,
+                          counter_ptr=None, gate_ptr=None, rank=0, WORLD_SIZE: tl.constexpr = 1):
     RESULT_N: tl.constexpr = result_columns(BLOCK_N, ACTIVATION)
     offsets_m = tl.arange(0, BLOCK_M)
     offsets_n = tl.arange(0, BLOCK_N)
     depths = tl.arange(0, BLOCK_K)
     tiles_m = tl.load(tiles_ptr)
     tiles_n = tl.cdiv(N, BLOCK_N)
+    if ready_ptr is not None:
+        generation = tl.load(generation_ptr)
     for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
         tile_m, tile_n = grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
         expert = tl.load(tiles_ptr + 1 + 2 * tile_m)
@@ -86,7 +113,16 @@ def grouped_gemm_pointers(a_ptr, b_ptr, c_ptr, offsets_ptr, tiles_ptr, slot_of_r
         if slot_of_row_ptr is not None:
             source = tl.load(slot_of_row_ptr + source, mask=is_row, other=0) // SLOTS
         source = source.to(tl.int64)
-        a_ptrs = a_ptr + source[:, None] * stride_a + depths[None, :]
+        rows_ptr = a_ptr
+        row_scales_ptr = a_scale_ptr
+        if ready_ptr is not None:
+            first_chunk = tl.load(spans_ptr + 2 * tile_m)
+            chunks = tl.load(spans_ptr + 2 * tile_m + 1) - first_chunk + 1
+            token = dl.wait(ready_ptr + first_chunk, chunks, "sys", "acquire", waitValue=generation, compare="ge")
+            rows_ptr = dl.consume_token(a_ptr, token)
+            if BLOCK_SCALES:
+                row_scales_ptr = dl.consume_token(a_scale_ptr, token)
+        a_ptrs = rows_ptr + source[:, None] * stride_a + depths[None, :]
         weights_ptr = b_ptr + tl.cast(expert, tl.int64) * N * K
         if B_TRANSPOSED:
             b_ptrs = weights_ptr + tl.cast(column, tl.int64) * K + (offsets_n[None, :] * K + depths[:, None])
@@ -96,7 +132,7 @@ def grouped_gemm_pointers(a_ptr, b_ptr, c_ptr, offsets_ptr, tiles_ptr, slot_of_r
             b_step = BLOCK_K * N
         if BLOCK_SCALES:
             blocks_k = tl.cdiv(K, SCALED)
-            a_scales = a_scale_ptr + source * blocks_k
+            a_scales = row_scales_ptr + source * blocks_k
             b_scales = b_scale_ptr + (tl.cast(expert, tl.int64) * tl.cdiv(N, SCALED) + (column + offsets_n) // SCALED) * blocks_k
         sums = tl.zeros((BLOCK_M, BLOCK_N), dtype=sum_type(a_ptr.dtype.element_ty))
         for k in range(0, tl.cdiv(K, BLOCK_K)):
@@ -115,12 +151,15 @@ def grouped_gemm_pointers(a_ptr, b_ptr, c_ptr, offsets_ptr, tiles_ptr, slot_of_r
             b_ptrs += b_step
         result = activated(sums.to(tl.float32), ACTIVATION, BLOCK_M, BLOCK_N).to(c_ptr.dtype.element_ty)
         store_rows(c_ptr, result, row, end, tile_n * RESULT_N, result_columns(N, ACTIVATION), stride_c, BLOCK_M, RESULT_N)
+        if gate_ptr is not None:
+            count_tile(spans_ptr, segment_tiles_ptr, counter_ptr, gate_ptr, tile_m, tiles_n, rank, WORLD_SIZE)
 
 
-@triton.jit
-def sum_slots(rows_ptr, row_of_slot_ptr, weights_ptr, out_ptr, tokens, columns, stride_rows, stride_out, TOP_K: tl.constexpr, BLOCK: tl.constexpr):
+@triton.jit(do_not_specialize=["peer"])
+def sum_slots(rows_ptr, row_of_slot_ptr, weights_ptr, out_ptr, tokens, columns, stride_rows, stride_out, TOP_K: tl.constexpr, BLOCK: tl.constexpr,
+              peer=None):
     """out[t] = sum over j of weights[t, j] * rows[row_of_slot[t, j]], in fp32, in the order of j; a slot without a row adds nothing. The grid
-    is (tokens, ceil(columns / BLOCK)); weights_ptr may be None."""
+    is (tokens, ceil(columns / BLOCK)); weights_ptr may be None. peer: the rank to whose memory out_ptr, of the symmetric heap, leads."""
     token = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     is_column = column < columns
@@ -132,4 +171,6 @@ def sum_slots(rows_ptr, row_of_slot_ptr, weights_ptr, out_ptr, tokens, columns, 
             value *= tl.load(weights_ptr + token * TOP_K + j)
         # What has no row adds nothing, whatever its weight is.
         total += tl.where(row >= 0, value, 0.0)
+    if peer is not None:
+        out_ptr = dl.symm_at(out_ptr, peer)
     tl.store(out_ptr + token * stride_out + column, total.to(out_ptr.dtype.element_ty), mask=is_column)

@@ -3,6 +3,8 @@
 A *slot* is one choice of one token: the j-th expert of token t is slot t * TOP_K + j. *Rows* are the slots that have an expert, sorted by
 expert, those of one expert in the order of their slots; row offsets[e] is the first of expert e, offsets[experts] is their number.
 A slot whose expert is not in [0, experts) has no row: a token that is not there, or whose expert is elsewhere.
+The order of the slots begins at slot first_slot and goes round: a rank whose tokens arrive one rank after the other from its own on
+gets the rows of an expert in the order of their arrival.
 
 Everything is in two launches, and the same in every run: `count_slots` counts each chunk of slots by expert, `place_slots` finds
 from the counts of all chunks where each slot of its own goes. `tile_rows` cuts the rows of each expert into tiles of a product.
@@ -52,27 +54,35 @@ def choose_experts(logits_ptr, bias_ptr, ids_ptr, weights_ptr, tokens, experts, 
 
 
 @triton.jit
-def is_of_expert(ids_ptr, first, slots, experts, EXPERTS: tl.constexpr, PART: tl.constexpr):
-    """[PART, EXPERTS]: 1 where slot first + i has expert e, else 0."""
-    slot = first + tl.arange(0, PART)
-    ids = tl.load(ids_ptr + slot, mask=slot < slots, other=-1)
+def slots_in_order(first, slots, first_slot, PART: tl.constexpr):
+    """Numbers first to first + PART in the order of the slots -> the slots, and which of them there are."""
+    number = first + tl.arange(0, PART)
+    before_end = slots - first_slot
+    return tl.where(number < before_end, number + first_slot, number - before_end), number < slots
+
+
+@triton.jit
+def is_of_expert(ids_ptr, slot, is_slot, experts, EXPERTS: tl.constexpr):
+    """[PART, EXPERTS]: 1 where the slot has expert e, else 0."""
+    ids = tl.load(ids_ptr + slot, mask=is_slot, other=-1)
     expert = tl.arange(0, EXPERTS)
     return ((ids[:, None] == expert[None, :]) & (expert < experts)[None, :]).to(tl.int32)
 
 
-@triton.jit
-def count_slots(ids_ptr, counts_ptr, slots, experts, CHUNK: tl.constexpr, PART: tl.constexpr, EXPERTS: tl.constexpr):
+@triton.jit(do_not_specialize=["first_slot"])
+def count_slots(ids_ptr, counts_ptr, slots, experts, first_slot, CHUNK: tl.constexpr, PART: tl.constexpr, EXPERTS: tl.constexpr):
     """counts[c, e]: the slots of chunk c, CHUNK slots, that have expert e. A program for each chunk; EXPERTS as above."""
     chunk = tl.program_id(0)
     counts = tl.zeros((EXPERTS,), tl.int32)
     for part in range(0, CHUNK, PART):
-        counts += tl.sum(is_of_expert(ids_ptr, chunk * CHUNK + part, slots, experts, EXPERTS, PART), axis=0)
+        slot, is_slot = slots_in_order(chunk * CHUNK + part, slots, first_slot, PART)
+        counts += tl.sum(is_of_expert(ids_ptr, slot, is_slot, experts, EXPERTS), axis=0)
     expert = tl.arange(0, EXPERTS)
     tl.store(counts_ptr + chunk * experts + expert, counts, mask=expert < experts)
 
 
-@triton.jit
-def place_slots(ids_ptr, counts_ptr, offsets_ptr, slot_of_row_ptr, row_of_slot_ptr, slots, experts, CHUNK: tl.constexpr,
+@triton.jit(do_not_specialize=["first_slot"])
+def place_slots(ids_ptr, counts_ptr, offsets_ptr, slot_of_row_ptr, row_of_slot_ptr, slots, experts, first_slot, CHUNK: tl.constexpr,
                 PART: tl.constexpr, EXPERTS: tl.constexpr):
     """offsets [experts + 1]; slot_of_row [rows]; row_of_slot [slots], -1 for slots that have none. A program for each chunk."""
     chunk = tl.program_id(0)
@@ -89,14 +99,13 @@ def place_slots(ids_ptr, counts_ptr, offsets_ptr, slot_of_row_ptr, row_of_slot_p
         tl.store(offsets_ptr, 0)
     next_row = ends - totals + before
     for part in range(0, CHUNK, PART):
-        first = chunk * CHUNK + part
-        matches = is_of_expert(ids_ptr, first, slots, experts, EXPERTS, PART)
+        slot, is_slot = slots_in_order(chunk * CHUNK + part, slots, first_slot, PART)
+        matches = is_of_expert(ids_ptr, slot, is_slot, experts, EXPERTS)
         # Of the slots of one expert each counts those before it.
         row = tl.sum(matches * (next_row[None, :] + tl.cumsum(matches, axis=0) - 1), axis=1)
         has_row = tl.sum(matches, axis=1) > 0
-        slot = first + tl.arange(0, PART)
         tl.store(slot_of_row_ptr + row, slot, mask=has_row)
-        tl.store(row_of_slot_ptr + slot, tl.where(has_row, row, -1), mask=slot < slots)
+        tl.store(row_of_slot_ptr + slot, tl.where(has_row, row, -1), mask=is_slot)
         next_row += tl.sum(matches, axis=0)
 
 

@@ -6,6 +6,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
+#include "MoeReference.h"
 #include "ditron/jit/Jit.h"
 #include "ditron/ops/Reference.h"
 #include "ditron/ops/moe/GroupedGemm.h"
@@ -62,50 +63,6 @@ struct Machine {
   }
 };
 
-/// What Routing must find, by a stable sort.
-struct Rows {
-  std::vector<int32_t> offsets, slotOfRow, rowOfSlot;
-
-  Rows(const std::vector<int32_t> &ids, uint32_t experts) : offsets(experts + 1, 0), rowOfSlot(ids.size(), -1) {
-    for (uint32_t expert = 0; expert < experts; ++expert) {
-      for (size_t slot = 0; slot < ids.size(); ++slot)
-        if (ids[slot] == static_cast<int32_t>(expert)) {
-          rowOfSlot[slot] = static_cast<int32_t>(slotOfRow.size());
-          slotOfRow.push_back(static_cast<int32_t>(slot));
-        }
-      offsets[expert + 1] = static_cast<int32_t>(slotOfRow.size());
-    }
-  }
-  int64_t count() const { return static_cast<int64_t>(slotOfRow.size()); }
-  uint32_t expertOf(int64_t row) const {
-    return static_cast<uint32_t>(std::upper_bound(offsets.begin(), offsets.end(), row) - offsets.begin() - 1);
-  }
-};
-
-/// How tokens choose.
-enum class Skew { Even, OneExpert, FewExperts, SomeNowhere };
-
-std::vector<int32_t> chooseIds(int64_t tokens, uint32_t topK, uint32_t experts, Skew skew, std::mt19937 &random) {
-  std::vector<int32_t> ids;
-  const uint32_t within = skew == Skew::FewExperts ? std::max(topK, experts / 3) : experts;
-  for (int64_t token = 0; token < tokens; ++token) {
-    std::vector<int32_t> all(within);
-    std::iota(all.begin(), all.end(), 0);
-    std::shuffle(all.begin(), all.end(), random);
-    for (uint32_t j = 0; j < topK; ++j) {
-      int32_t id = all[j];
-      if (skew == Skew::OneExpert && j == 0)
-        id = static_cast<int32_t>(experts - 1);
-      if (skew == Skew::SomeNowhere && random() % 3 == 0)
-        id = random() % 2 ? -1 : static_cast<int32_t>(experts + random() % 5);
-      ids.push_back(id);
-    }
-  }
-  return ids;
-}
-
-constexpr Skew skews[] = {Skew::Even, Skew::OneExpert, Skew::FewExperts, Skew::SomeNowhere};
-
 TEST(MoeRouting, RowsAreASortOfTheSlotsThatHaveAnExpert) {
   Machine machine;
   std::mt19937 random(1);
@@ -119,10 +76,19 @@ TEST(MoeRouting, RowsAreASortOfTheSlotsThatHaveAnExpert) {
       for (const int64_t tokens : {int64_t(1), int64_t(maxTokens) / 2 + 1, int64_t(maxTokens)}) {
         const std::vector<int32_t> ids = chooseIds(tokens, topK, experts, skew, random);
         Buffer idsBuffer = machine.put(ids);
-        ASSERT_OK(routing->enqueue(machine.rank().stream(), idsBuffer, tokens));
+        const int64_t firstToken = skew == Skew::Even ? 0 : random() % tokens;
+        if (firstToken == 0) {
+          ASSERT_OK(routing->enqueue(machine.rank().stream(), idsBuffer, tokens));
+        } else {
+          auto calls = routing->calls(idsBuffer, tokens, firstToken);
+          ASSERT_OK(calls);
+          for (const ops::PreparedCall &call : *calls)
+            ASSERT_OK(call.enqueue(machine.rank().stream()));
+        }
         ASSERT_OK(machine.world->synchronize());
-        const Rows expected(ids, experts);
-        const std::string what = fmt::format("{} tokens, top {} of {}, skew {}", tokens, topK, experts, int(skew));
+        const Rows expected(ids, experts, firstToken * topK);
+        const std::string what =
+            fmt::format("{} tokens from {} on, top {} of {}, skew {}", tokens, firstToken, topK, experts, int(skew));
         EXPECT_EQ(machine.integers(routing->offsets(), experts + 1), expected.offsets) << what;
         EXPECT_EQ(machine.integers(routing->slotOfRow(), expected.slotOfRow.size()), expected.slotOfRow) << what;
         EXPECT_EQ(machine.integers(routing->rowOfSlot(), ids.size()), expected.rowOfSlot) << what;

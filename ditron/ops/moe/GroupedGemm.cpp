@@ -34,7 +34,9 @@ Status verifyDescriptors(const GroupedGemmProblem &problem, const TileConfig &ti
   return Status::ok();
 }
 
-Status verify(const GroupedGemmProblem &problem, const GemmPlan &plan) {
+} // namespace
+
+Status verifyGroupedGemm(const GroupedGemmProblem &problem, const GemmPlan &plan) {
   if (problem.experts == 0 || problem.experts > mostExperts)
     return invalidArgument(
         fmt::format("{}: {} experts; 1 to {} are accepted", operation, problem.experts, mostExperts));
@@ -57,8 +59,6 @@ Status verify(const GroupedGemmProblem &problem, const GemmPlan &plan) {
                                        scaled, plan.tile.blockK));
   return plan.movement == GemmMovement::Descriptors ? verifyDescriptors(problem, plan.tile) : Status::ok();
 }
-
-} // namespace
 
 GemmPlan chooseGroupedGemmPlan(const GroupedGemmProblem &problem, std::string_view target) {
   const Expected<TargetName> name = parseTargetName(target);
@@ -83,7 +83,7 @@ Expected<PreparedCall> prepareGroupedGemm(runtime::KernelProvider &kernels, runt
                                           const GroupedGemmProblem &problem, const GroupedGemmOperands &operands,
                                           const std::optional<GemmPlan> &plan) {
   const GemmPlan chosen = plan ? *plan : chooseGroupedGemmPlan(problem, rank.world().target());
-  DITRON_RETURN_IF_ERROR(verify(problem, chosen));
+  DITRON_RETURN_IF_ERROR(verifyGroupedGemm(problem, chosen));
   using Operand = std::tuple<std::string_view, runtime::Pointer, DataType>;
   std::vector<Operand> given = {{"a", operands.a, problem.dtype},
                                 {"b", operands.b, problem.dtype},
@@ -98,9 +98,11 @@ Expected<PreparedCall> prepareGroupedGemm(runtime::KernelProvider &kernels, runt
   }
   for (const auto &[name, pointer, type] : given)
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, type));
+  const GroupedGemmRanks &ranks = operands.ranks;
 
   const TileConfig &tile = chosen.tile;
-  const uint32_t multiprocessors = rank.attributes().multiprocessors;
+  const uint32_t all = rank.attributes().multiprocessors,
+                 multiprocessors = all - std::min(ranks.freeMultiprocessors, all - 1);
   const int64_t tiles = std::max<int64_t>(mostTilesOf(problem.maxRows, problem.experts, tile.blockM), 1) *
                         ceilDivide(problem.n, tile.blockN);
   const bool byDescriptors = chosen.movement == GemmMovement::Descriptors;
@@ -129,14 +131,26 @@ Expected<PreparedCall> prepareGroupedGemm(runtime::KernelProvider &kernels, runt
                     {"B_TRANSPOSED", problem.order == MatrixOrder::Transposed},
                     {"ACTIVATION", std::string(toString(problem.activation))},
                     {"PRECISION", std::string(toString(problem.precision))}};
+  const auto orNone = [](bool isGiven, runtime::Pointer pointer) {
+    return isGiven ? runtime::Argument(pointer) : runtime::Argument(runtime::None());
+  };
+  if (ranks.spans.address) {
+    call.arguments.emplace_back("spans_ptr", ranks.spans);
+    call.arguments.emplace_back("segment_tiles_ptr", orNone(ranks.gates.address, ranks.segmentTiles));
+    call.arguments.emplace_back("counter_ptr", orNone(ranks.gates.address, ranks.counters));
+    call.arguments.emplace_back("gate_ptr", orNone(ranks.gates.address, ranks.gates));
+    call.arguments.emplace_back("rank", rank.id());
+    call.arguments.emplace_back("WORLD_SIZE", rank.numRanks());
+  }
   if (byDescriptors) {
     call.arguments.emplace_back("rows", problem.maxRows);
     call.arguments.emplace_back("weight_rows",
                                 problem.experts * (problem.order == MatrixOrder::Transposed ? problem.n : problem.k));
   } else {
-    const auto orNone = [](bool isGiven, runtime::Pointer pointer) {
-      return isGiven ? runtime::Argument(pointer) : runtime::Argument(runtime::None());
-    };
+    if (ranks.ready.address) {
+      call.arguments.emplace_back("ready_ptr", ranks.ready);
+      call.arguments.emplace_back("generation_ptr", ranks.generation);
+    }
     call.arguments.emplace_back("slot_of_row_ptr", orNone(problem.slots > 0, operands.slotOfRow));
     call.arguments.emplace_back("a_scale_ptr", orNone(problem.blockScales, operands.aScale));
     call.arguments.emplace_back("b_scale_ptr", orNone(problem.blockScales, operands.bScale));
@@ -148,7 +162,7 @@ Expected<PreparedCall> prepareGroupedGemm(runtime::KernelProvider &kernels, runt
 
 Expected<PreparedCall> prepareSlotSum(runtime::KernelProvider &kernels, runtime::Rank &rank,
                                       const SlotSumProblem &problem, runtime::Pointer rows, runtime::Pointer rowOfSlot,
-                                      runtime::Pointer weights, runtime::Pointer out) {
+                                      runtime::Pointer weights, runtime::Pointer out, std::optional<uint32_t> peer) {
   constexpr std::string_view sum = "SlotSum";
   constexpr int64_t mostTokens = std::numeric_limits<int32_t>::max();
   if (problem.tokens < 1 || problem.columns < 1 || problem.tokens > mostTokens || problem.columns > mostTokens)
@@ -178,6 +192,8 @@ Expected<PreparedCall> prepareSlotSum(runtime::KernelProvider &kernels, runtime:
                     {"stride_out", problem.columns},
                     {"TOP_K", problem.topK},
                     {"BLOCK", block}};
+  if (peer)
+    call.arguments.emplace_back("peer", *peer);
   return PreparedCall::create(kernels, rank, call);
 }
 

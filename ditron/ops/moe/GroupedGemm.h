@@ -30,6 +30,17 @@ struct GroupedGemmProblem {
   int64_t resultColumns() const { return activation == Activation::SwiGlu ? n / 2 : n; }
 };
 
+/// Of a product over several ranks, whose tiles have an order (TileOrder.h). Null: not so.
+struct GroupedGemmRanks {
+  runtime::Pointer spans = {}; ///< TileOrder's, like the tiles.
+  /// A tile waits for the signals [chunks] i64 of the chunks that have its rows to reach `generation`, i64. With gathered rows only.
+  runtime::Pointer ready = {}, generation = {};
+  /// A stored tile is counted in `counters` [ranks] i32 for the ranks whose tokens it has; when all of `segmentTiles` are, the gate [ranks]
+  /// i64 opens.
+  runtime::Pointer segmentTiles = {}, counters = {}, gates = {};
+  uint32_t freeMultiprocessors = 0; ///< Left to others.
+};
+
 /// Where a product's operands are. All row-major, rows without gaps.
 struct GroupedGemmOperands {
   runtime::Pointer a;         ///< [rows, k], or [tokens, k] with slots.
@@ -41,12 +52,17 @@ struct GroupedGemmOperands {
   /// With blockScales, fp32, of blocks of 128 elements along K, and for B along N too:
   /// [rows or tokens, ceil(k / 128)] and [experts, ceil(n / 128), ceil(k / 128)].
   runtime::Pointer aScale, bScale;
+  GroupedGemmRanks ranks = {};
 };
+
+/// Ok, or what keeps the plan from computing such products.
+Status verifyGroupedGemm(const GroupedGemmProblem &problem, const GemmPlan &plan);
 
 /// The choice of the library for rows dealt out evenly.
 GemmPlan chooseGroupedGemmPlan(const GroupedGemmProblem &problem, std::string_view target);
 
-/// Binds the kernel of the plan to operands on a rank; calls of the result compute the product.
+/// Binds the kernel of the plan to operands on a rank; calls of the result compute the product. Its parameters are a_ptr, b_ptr, c_ptr, and
+/// with block scales a_scale_ptr and b_scale_ptr.
 Expected<PreparedCall> prepareGroupedGemm(runtime::KernelProvider &kernels, runtime::Rank &rank,
                                           const GroupedGemmProblem &problem, const GroupedGemmOperands &operands,
                                           const std::optional<GemmPlan> &plan = std::nullopt);
@@ -56,10 +72,12 @@ struct SlotSumProblem {
   uint32_t topK = 1;
 };
 /// out[t] = sum over j of weights[t, j] * rows[rowOfSlot[t, j]], in fp32, in the order of j; slots without a row add nothing.
-///   rows: [rows, columns]; rowOfSlot: [tokens, topK] int32; weights: [tokens, topK] fp32, null for ones; out: [tokens, columns].
+///   rows: [rows, columns]; rowOfSlot: [tokens, topK] int32; weights: [tokens, topK] fp32, null for ones; out: [tokens, columns], with `peer`
+///   at that address of the peer's symmetric heap.
 Expected<PreparedCall> prepareSlotSum(runtime::KernelProvider &kernels, runtime::Rank &rank,
                                       const SlotSumProblem &problem, runtime::Pointer rows, runtime::Pointer rowOfSlot,
-                                      runtime::Pointer weights, runtime::Pointer out);
+                                      runtime::Pointer weights, runtime::Pointer out,
+                                      std::optional<uint32_t> peer = std::nullopt);
 
 } // namespace ditron::ops
 #endif // DITRON_OPS_MOE_GROUPEDGEMM_H

@@ -120,7 +120,12 @@ Status Routing::verifyTokens(int64_t tokens) const {
   return Status::ok();
 }
 
-Expected<Routing::Plan> Routing::plan(runtime::Pointer ids, int64_t tokens) {
+Expected<std::vector<PreparedCall>> Routing::calls(runtime::Pointer ids, int64_t tokens, int64_t firstToken) {
+  DITRON_RETURN_IF_ERROR(verifyTokens(tokens));
+  DITRON_RETURN_IF_ERROR(verifyPointerType(operation, "ids", ids, DataType::I32));
+  if (firstToken < 0 || firstToken >= tokens)
+    return invalidArgument(fmt::format("{}: firstToken is {}; 0 to {} are accepted for {} tokens", operation,
+                                       firstToken, tokens - 1, tokens));
   const int64_t slotsOfCall = tokens * optionValues.topK;
   const uint32_t experts = optionValues.experts;
   KernelCall count;
@@ -131,6 +136,7 @@ Expected<Routing::Plan> Routing::plan(runtime::Pointer ids, int64_t tokens) {
                      {"counts_ptr", counts.pointer()},
                      {"slots", slotsOfCall},
                      {"experts", experts},
+                     {"first_slot", firstToken * optionValues.topK},
                      {"CHUNK", chunk},
                      {"PART", partFor(experts)},
                      {"EXPERTS", std::bit_ceil(experts)}};
@@ -139,16 +145,22 @@ Expected<Routing::Plan> Routing::plan(runtime::Pointer ids, int64_t tokens) {
   place.arguments.emplace_back("offsets_ptr", offsets());
   place.arguments.emplace_back("slot_of_row_ptr", slotOfRow());
   place.arguments.emplace_back("row_of_slot_ptr", rowOfSlot());
-  Plan made;
+  std::vector<PreparedCall> made;
   for (const KernelCall &call : {count, place}) {
     DITRON_ASSIGN_OR_RETURN(PreparedCall prepared, PreparedCall::create(*kernels, *rank, call));
-    made.calls.push_back(std::move(prepared));
+    made.push_back(std::move(prepared));
   }
-  DITRON_ASSIGN_OR_RETURN(made.countIds, made.calls[0].pointerParameter("ids_ptr"));
-  DITRON_ASSIGN_OR_RETURN(made.placeIds, made.calls[1].pointerParameter("ids_ptr"));
   DITRON_ASSIGN_OR_RETURN(PreparedCall tiles, prepareTiles(*kernels, *rank, experts, slotsOfCall, optionValues.blockM,
                                                            offsets(), this->tiles()));
-  made.calls.push_back(std::move(tiles));
+  made.push_back(std::move(tiles));
+  return made;
+}
+
+Expected<Routing::Plan> Routing::plan(runtime::Pointer ids, int64_t tokens) {
+  Plan made;
+  DITRON_ASSIGN_OR_RETURN(made.calls, calls(ids, tokens));
+  DITRON_ASSIGN_OR_RETURN(made.countIds, made.calls[0].pointerParameter("ids_ptr"));
+  DITRON_ASSIGN_OR_RETURN(made.placeIds, made.calls[1].pointerParameter("ids_ptr"));
   return made;
 }
 

@@ -52,6 +52,9 @@ public:
   /// Enqueues the sorting of ids [tokens, topK] int32, on the device. A slot whose id is not in [0, experts) has no row. Not prepared under
   /// capture is an error.
   Status enqueue(runtime::Stream &stream, runtime::Pointer ids, int64_t tokens);
+  /// The launches of such a call, for an operator that makes it a part of its own. The order of the tokens begins at `firstToken` and
+  /// goes round.
+  Expected<std::vector<PreparedCall>> calls(runtime::Pointer ids, int64_t tokens, int64_t firstToken = 0);
 
   /// [experts + 1] int32: where the rows of each expert begin; the last is the number of rows.
   runtime::Pointer offsets() const { return offsetsOf.pointer(); }

@@ -231,12 +231,28 @@ for transposed, activation in [(True, "none"), (False, "swiglu")]:
     cases.append((library("moe/grouped_gemm"), "grouped_gemm_pointers", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *i32:16, *i32:16" +
                   constexpr(a_scale_ptr=None, b_scale_ptr=None) + ", i32:16" * 4 +
                   constexpr(B_TRANSPOSED=transposed, ACTIVATION=activation, SLOTS=2, BLOCK_SCALES=False, **experts), "--num-warps 8 --num-stages 2"))
+# Over the ranks: tiles wait for their rows, and are counted.
+cases.append((library("moe/grouped_gemm"), "grouped_gemm", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *i32:16, i32" + ", i32:16" * 5 +
+              constexpr(B_TRANSPOSED=True, ACTIVATION="none", **experts) + ", *i32:16, *i32:16, *i32:16, *i64:16, i32" + constexpr(WORLD_SIZE=8),
+              "--num-warps 8 --num-stages 2"))
+for element, scales, scaled in [("bf16", constexpr(a_scale_ptr=None, b_scale_ptr=None), False), ("fp8e4nv", ", *fp32:16, *fp32:16", True)]:
+    cases.append((library("moe/grouped_gemm"), "grouped_gemm_pointers", f"*{element}:16, *{element}:16, *bf16:16, *i32:16, *i32:16, *i32:16" + scales +
+                  ", i32:16" * 4 + constexpr(**experts, B_TRANSPOSED=True, ACTIVATION="none" if scaled else "swiglu", SLOTS=2, BLOCK_SCALES=scaled) +
+                  ", *i32:16, *i64:16, *i64:16", "--num-warps 8 --num-stages 2"))
+cases.append((library("moe/tensor_parallel"), "share_choices", "*i32:16, *fp32:16, *i32:16, *fp32:16, *i64:16, *i64:16, i32, i32, i32" +
+              constexpr(WORLD_SIZE=8, TOP_K=8, BLOCK=1024)))
+for arrival in [True, False]:
+    gates = constexpr(segment_tiles_ptr=None, gate_ptr=None) if arrival else ", *i32:16, *i64:16"
+    cases.append((library("moe/tensor_parallel"), "order_tiles", "*i32:16, *i32:16, *i32:16, *i32:16, *i32:16" + gates + ", i32, i32, i32" +
+                  constexpr(WORLD_SIZE=8, TURNS=8, CHUNKS=4 if arrival else 1, TOP_K=8, TILES=1024, BLOCK_M=128, ARRIVAL=arrival), "--num-warps 8"))
+cases.append((library("moe/grouped_gemm"), "sum_slots", "*bf16:16, *i32:16, *fp32:16, *bf16:16, i32, i32:16, i32:16, i32:16" +
+              constexpr(TOP_K=8, BLOCK=1024) + ", i32"))
 cases.append((library("moe/grouped_gemm"), "sum_slots", "*bf16:16, *i32:16, *fp32:16, *bf16:16, i32, i32:16, i32:16, i32:16" + constexpr(TOP_K=8, BLOCK=1024)))
 cases += [
     (library("moe/routing"), "choose_experts", "*fp32:16, *fp32:16, *i32:16, *fp32:16, i32, i32, i32, fp32" +
      constexpr(TOP_K=8, SLOTS=8, EXPERTS=256, BLOCK=4, SIGMOID=True, NORMALIZED=True)),
-    (library("moe/routing"), "count_slots", "*i32:16, *i32:16, i32, i32" + constexpr(CHUNK=1024, PART=64, EXPERTS=256)),
-    (library("moe/routing"), "place_slots", "*i32:16, *i32:16, *i32:16, *i32:16, *i32:16, i32, i32" + constexpr(CHUNK=1024, PART=64, EXPERTS=256)),
+    (library("moe/routing"), "count_slots", "*i32:16, *i32:16, i32, i32, i32" + constexpr(CHUNK=1024, PART=64, EXPERTS=256)),
+    (library("moe/routing"), "place_slots", "*i32:16, *i32:16, *i32:16, *i32:16, *i32:16, i32, i32, i32" + constexpr(CHUNK=1024, PART=64, EXPERTS=256)),
     (library("moe/routing"), "tile_rows", "*i32:16, *i32:16, i32, i32" + constexpr(EXPERTS=256, TILES=64, BLOCK_M=128)),
 ]
 for kernel in ["softmax", "softmax_pairs"]:

@@ -1,0 +1,124 @@
+"""What AllGather+MoE, MoE+ReduceScatter and MoE+AllReduce do besides routing and grouped products (host side: ditron/ops/moe/AllGatherMoe,
+ditron/ops/moe/MoeReduction).
+
+Tokens are dealt out to the ranks, tokens_per_rank to each. A rank counts in *stages*: stage s is the tokens of rank + s, its own being
+stage 0, the order in which they arrive; routing has sorted the rows of each expert by it. So the rows of a tile are of a range of stages,
+and, where the tokens of a stage are cut into CHUNKS, of a range of chunks.
+"""
+import triton
+import triton.language as tl
+import triton_dist.language as dl
+
+from ..gemm_all_reduce.gemm_all_reduce import raise_flags
+
+
+@triton.jit(do_not_specialize=["rank", "own_tokens"])
+def share_choices(ids_ptr, weights_ptr, all_ids_ptr, all_weights_ptr, shared_ptr, generation_ptr, tokens_per_rank, own_tokens, rank,
+                  WORLD_SIZE: tl.constexpr, TOP_K: tl.constexpr, BLOCK: tl.constexpr):
+    """ids and weights [own_tokens, TOP_K] of every rank to every rank's [WORLD_SIZE, tokens_per_rank, TOP_K], all in the symmetric heap;
+    tokens that a rank does not have get the id -1. shared_ptr: [programs, WORLD_SIZE] signals; all ranks have as many programs.
+    A program waits only for those of its own number, and after it has stored its part.
+    """
+    program = tl.program_id(0)
+    generation = tl.load(generation_ptr)
+    slots = tokens_per_rank * TOP_K
+    own_ids = all_ids_ptr + tl.cast(rank, tl.int64) * slots
+    own_weights = all_weights_ptr + tl.cast(rank, tl.int64) * slots
+    for first in range(program * BLOCK, slots, tl.num_programs(0) * BLOCK):
+        slot = first + tl.arange(0, BLOCK)
+        is_own = slot < own_tokens * TOP_K
+        ids = tl.load(ids_ptr + slot, mask=is_own, other=-1)
+        weights = tl.load(weights_ptr + slot, mask=is_own, other=0.0)
+        for step in range(1, WORLD_SIZE + 1):
+            peer = (rank + step) % WORLD_SIZE
+            tl.store(dl.symm_at(own_ids, peer) + slot, ids, mask=slot < slots)
+            tl.store(dl.symm_at(own_weights, peer) + slot, weights, mask=slot < slots)
+    raise_flags(shared_ptr, program, generation, rank, WORLD_SIZE)
+    dl.wait(shared_ptr + program * WORLD_SIZE, WORLD_SIZE, "sys", "acquire", waitValue=generation, compare="ge")
+
+
+@triton.jit
+def token_in_order(slot_of_row_ptr, row, is_row, first_token, tokens, TOP_K: tl.constexpr):
+    """A row's token, counted from first_token on, round."""
+    token = tl.load(slot_of_row_ptr + row, mask=is_row, other=0) // TOP_K
+    return tl.where(token >= first_token, token - first_token, token + (tokens - first_token))
+
+
+@triton.jit
+def chunk_of(token, tokens_per_rank, tokens_per_chunk, CHUNKS: tl.constexpr):
+    return token // tokens_per_rank * CHUNKS + token % tokens_per_rank // tokens_per_chunk
+
+
+@triton.jit
+def tile_spans(offsets_ptr, tiles_ptr, slot_of_row_ptr, tile, tiles, tokens_per_rank, tokens_per_chunk, rank, WORLD_SIZE: tl.constexpr,
+               CHUNKS: tl.constexpr, TOP_K: tl.constexpr, BLOCK_M: tl.constexpr):
+    """Expert and first row of tiles, and the first and the last chunk that have tokens of their rows."""
+    is_tile = tile < tiles
+    expert = tl.load(tiles_ptr + 1 + 2 * tile, mask=is_tile, other=0)
+    row = tl.load(tiles_ptr + 2 + 2 * tile, mask=is_tile, other=0)
+    last = tl.minimum(row + BLOCK_M, tl.load(offsets_ptr + expert + 1, mask=is_tile, other=0)) - 1
+    tokens = tokens_per_rank * WORLD_SIZE
+    first_token = rank * tokens_per_rank
+    begin = token_in_order(slot_of_row_ptr, row, is_tile, first_token, tokens, TOP_K)
+    end = token_in_order(slot_of_row_ptr, last, is_tile, first_token, tokens, TOP_K)
+    return (expert, row, chunk_of(begin, tokens_per_rank, tokens_per_chunk, CHUNKS), chunk_of(end, tokens_per_rank, tokens_per_chunk, CHUNKS))
+
+
+@triton.jit
+def turn_of(first_chunk, last_chunk, ARRIVAL: tl.constexpr, CHUNKS: tl.constexpr, WORLD_SIZE: tl.constexpr):
+    """When it is a tile's turn, in [0, WORLD_SIZE). ARRIVAL: as its last tokens arrive, stage after stage. Else as its first tokens leave:
+    those of the next rank first, the own ones last."""
+    if ARRIVAL:
+        return last_chunk // CHUNKS
+    else:
+        first = first_chunk // CHUNKS
+        return tl.where(first > 0, first - 1, tl.where(last_chunk >= CHUNKS, 0, WORLD_SIZE - 1))
+
+
+@triton.jit(do_not_specialize=["rank"])
+def order_tiles(offsets_ptr, tiles_ptr, slot_of_row_ptr, ordered_ptr, spans_ptr, segment_tiles_ptr, gate_ptr, tokens_per_rank,
+                tokens_per_chunk, rank, WORLD_SIZE: tl.constexpr, TURNS: tl.constexpr, CHUNKS: tl.constexpr, TOP_K: tl.constexpr,
+                TILES: tl.constexpr, BLOCK_M: tl.constexpr, ARRIVAL: tl.constexpr):
+    """The tiles of routing.tile_rows in the order of their turns, those of one turn as they were: ordered [1 + 2 * tiles] like them, and
+    spans [2 * tiles], the first and the last chunk of each. TURNS: WORLD_SIZE or the next power of two. Programs of TILES tiles each.
+
+    Where segment_tiles_ptr is not None, [WORLD_SIZE]: how many tiles have rows of each rank's tokens; the gates of ranks that have none
+    are opened, since no tile will do it.
+    """
+    tiles = tl.load(tiles_ptr)
+    own = tl.program_id(0) * TILES
+    turns = tl.arange(0, TURNS)
+    before = tl.zeros((TURNS,), tl.int32)
+    totals = tl.zeros((TURNS,), tl.int32)
+    users = tl.zeros((TURNS,), tl.int32)
+    for first in range(0, tiles, TILES):
+        tile = first + tl.arange(0, TILES)
+        expert, row, first_chunk, last_chunk = tile_spans(offsets_ptr, tiles_ptr, slot_of_row_ptr, tile, tiles, tokens_per_rank,
+                                                          tokens_per_chunk, rank, WORLD_SIZE, CHUNKS, TOP_K, BLOCK_M)
+        turn = turn_of(first_chunk, last_chunk, ARRIVAL, CHUNKS, WORLD_SIZE)
+        is_tile = (tile < tiles)[:, None]
+        counts = tl.sum(((turn[:, None] == turns[None, :]) & is_tile).to(tl.int32), axis=0)
+        totals += counts
+        before += tl.where(first < own, counts, 0)
+        is_user = ((first_chunk // CHUNKS)[:, None] <= turns[None, :]) & (turns[None, :] <= (last_chunk // CHUNKS)[:, None])
+        users += tl.sum((is_user & is_tile).to(tl.int32), axis=0)
+    next_place = tl.cumsum(totals, axis=0) - totals + before
+
+    tile = own + tl.arange(0, TILES)
+    is_tile = tile < tiles
+    expert, row, first_chunk, last_chunk = tile_spans(offsets_ptr, tiles_ptr, slot_of_row_ptr, tile, tiles, tokens_per_rank,
+                                                      tokens_per_chunk, rank, WORLD_SIZE, CHUNKS, TOP_K, BLOCK_M)
+    turn = turn_of(first_chunk, last_chunk, ARRIVAL, CHUNKS, WORLD_SIZE)
+    matches = ((turn[:, None] == turns[None, :]) & is_tile[:, None]).to(tl.int32)
+    # Of the tiles of one turn each counts those before it.
+    place = tl.sum(matches * (next_place[None, :] + tl.cumsum(matches, axis=0) - 1), axis=1)
+    tl.store(ordered_ptr + 1 + 2 * place, expert, mask=is_tile)
+    tl.store(ordered_ptr + 2 + 2 * place, row, mask=is_tile)
+    tl.store(spans_ptr + 2 * place, first_chunk, mask=is_tile)
+    tl.store(spans_ptr + 2 * place + 1, last_chunk, mask=is_tile)
+    if own == 0:
+        tl.store(ordered_ptr, tiles)
+        if segment_tiles_ptr is not None:
+            segment = (rank + turns) % WORLD_SIZE
+            tl.store(segment_tiles_ptr + segment, users, mask=turns < WORLD_SIZE)
+            tl.store(gate_ptr + segment, tl.full((TURNS,), 1, tl.int64), mask=(turns < WORLD_SIZE) & (users == 0))
