@@ -1,0 +1,324 @@
+//===- moe_ranks_test.cpp - Mixtures of experts over the ranks against plain references --------------------------------------===//
+//
+// AllGatherMoe and MoeReduction: any number of ranks, tokens and experts; routing that changes with every call and every replay, all tokens
+// to one expert, none to most, slots without an expert; ranks with fewer tokens than others, or none; one slow rank, other interleavings.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "KernelTest.h"
+#include "MoeReference.h"
+#include "ditron/jit/Jit.h"
+#include "ditron/ops/Reference.h"
+#include "ditron/ops/moe/AllGatherMoe.h"
+
+#include <fmt/format.h>
+#include <random>
+
+namespace ditron::e2e {
+namespace {
+
+using ops::Activation;
+using ops::AllGatherMoe;
+using ops::AllGatherMoeOperands;
+using ops::AllGatherMoeOptions;
+using ops::MatrixOrder;
+using testing::HasSubstr;
+
+/// One rank's part of a call.
+struct RankTokens {
+  int64_t count = 0;
+  std::vector<float> tokens, weights, tokenScales;
+  std::vector<int32_t> ids;
+};
+
+class MoeRanks : public KernelTest {};
+
+/// An AllGatherMoe, its operands on all ranks, and what must come out.
+class GatherCalls {
+public:
+  GatherCalls(World &world, const AllGatherMoeOptions &options, int64_t tokensPerRank)
+      : world(world), options(options), tokensPerRank(tokensPerRank), scales(ops::ceilDivide(options.hidden, 128)) {}
+
+  void create() {
+    auto made = AllGatherMoe::create(world, sharedJit(), options);
+    ASSERT_OK(made);
+    op = std::make_unique<AllGatherMoe>(std::move(made).value());
+    const uint32_t ranks = world.numRanks();
+    const int64_t weightCount = int64_t(options.experts) * options.columns * options.hidden;
+    operands.resize(ranks);
+    for (uint32_t id = 0; id < ranks; ++id) {
+      const auto allocate = [&](DataType type, int64_t count) {
+        buffers.push_back(*world.rank(id).allocate(type, std::max<int64_t>(count, 1), "operand"));
+        return buffers.back().pointer();
+      };
+      weights.push_back(ops::randomValues(options.dtype, weightCount, 100 + id));
+      operands[id].tokens = allocate(options.dtype, tokensPerRank * options.hidden);
+      operands[id].ids = allocate(DataType::I32, tokensPerRank * options.topK);
+      operands[id].slotWeights = allocate(DataType::F32, tokensPerRank * options.topK);
+      operands[id].weights = allocate(options.dtype, weightCount);
+      EXPECT_OK(buffers.back().uploadFloats(weights.back()));
+      operands[id].rows = allocate(options.resultType, op->mostRows(tokensPerRank) * resultColumns());
+      results.push_back(std::move(buffers.back()));
+      buffers.pop_back();
+      if (options.blockScales) {
+        operands[id].tokenScales = allocate(DataType::F32, tokensPerRank * scales);
+        const int64_t count = options.experts * ops::ceilDivide(options.columns, 128) * scales;
+        weightScales.push_back(ops::randomValues(DataType::F32, count, 200 + id));
+        operands[id].weightScales = allocate(DataType::F32, count);
+        EXPECT_OK(buffers.back().uploadFloats(weightScales.back()));
+      }
+    }
+  }
+
+  int64_t resultColumns() const {
+    return options.activation == Activation::SwiGlu ? options.columns / 2 : options.columns;
+  }
+
+  /// New data on all ranks: tokens, routing, and how many tokens each has.
+  void draw(uint64_t seed, Skew skew, const std::vector<int64_t> &counts) {
+    std::mt19937 random(static_cast<uint32_t>(seed));
+    given.clear();
+    for (uint32_t id = 0; id < world.numRanks(); ++id) {
+      RankTokens own;
+      own.count = counts[id];
+      own.tokens = ops::randomValues(options.dtype, own.count * options.hidden, seed * 16 + id);
+      own.weights = ops::randomValues(DataType::F32, own.count * options.topK, seed * 16 + id + 8);
+      own.ids = chooseIds(own.count, options.topK, options.experts, skew, random);
+      if (options.blockScales)
+        own.tokenScales = ops::randomValues(DataType::F32, own.count * scales, seed * 16 + id + 12);
+      given.push_back(std::move(own));
+      RankTokens &data = given.back();
+      runtime::Device &device = *world.rank(id).device();
+      const auto upload = [&](Pointer to, DataType type, const std::vector<float> &from) {
+        std::vector<std::byte> bytes(from.size() * sizeOf(type));
+        for (size_t i = 0; i < from.size(); ++i)
+          storeElement(type, &bytes[i * sizeOf(type)], from[i]);
+        if (!bytes.empty())
+          EXPECT_OK(device.upload(to.address, bytes.data(), bytes.size()));
+      };
+      upload(operands[id].tokens, options.dtype, data.tokens);
+      upload(operands[id].slotWeights, DataType::F32, data.weights);
+      if (options.blockScales)
+        upload(operands[id].tokenScales, DataType::F32, data.tokenScales);
+      if (!data.ids.empty())
+        EXPECT_OK(device.upload(operands[id].ids.address, data.ids.data(), data.ids.size() * sizeof(int32_t)));
+      // An element that is not written, or written where no row is, shows.
+      EXPECT_OK(
+          results[id].uploadFloats(std::vector<float>(results[id].count(), std::numeric_limits<float>::quiet_NaN())));
+    }
+  }
+
+  /// The choices of all ranks, -1 for tokens that are not there.
+  std::vector<int32_t> allIds() const {
+    std::vector<int32_t> ids;
+    for (const RankTokens &own : given) {
+      ids.insert(ids.end(), own.ids.begin(), own.ids.end());
+      ids.insert(ids.end(), (tokensPerRank - own.count) * options.topK, -1);
+    }
+    return ids;
+  }
+
+  Status prepare(uint32_t id, std::optional<int64_t> own = {}) {
+    return op->prepare(world.rank(id), tokensPerRank, own);
+  }
+  Status enqueue(uint32_t id, std::optional<int64_t> own = {}) {
+    return op->enqueue(world.rank(id), world.rank(id).stream(), operands[id], tokensPerRank, own);
+  }
+
+  void check(const std::string &what) {
+    const std::vector<int32_t> ids = allIds();
+    const int64_t k = options.hidden, n = options.columns;
+    for (uint32_t id = 0; id < world.numRanks(); ++id) {
+      const Rows rows(ids, options.experts, id * tokensPerRank * options.topK);
+      std::vector<double> expected;
+      for (int64_t row = 0; row < rows.count(); ++row) {
+        const int64_t token = rows.slotOfRow[row] / options.topK;
+        const RankTokens &source = given[token / tokensPerRank];
+        const int64_t local = token % tokensPerRank;
+        const uint32_t expert = rows.expertOf(row);
+        std::vector<double> sums(n, 0);
+        for (int64_t column = 0; column < n; ++column)
+          for (int64_t depth = 0; depth < k; ++depth) {
+            const int64_t place =
+                options.weightOrder == MatrixOrder::Transposed ? column * k + depth : depth * n + column;
+            double product = double(source.tokens[local * k + depth]) * weights[id][expert * n * k + place];
+            if (options.blockScales)
+              product *= double(source.tokenScales[local * scales + depth / 128]) *
+                         weightScales[id][(expert * ops::ceilDivide(n, 128) + column / 128) * scales + depth / 128];
+            sums[column] += product;
+          }
+        if (options.activation == Activation::SwiGlu)
+          for (int64_t j = 0; j < n / 2; ++j)
+            expected.push_back(sums[2 * j] / (1 + std::exp(-sums[2 * j])) * sums[2 * j + 1]);
+        else
+          expected.insert(expected.end(), sums.begin(), sums.end());
+      }
+      std::vector<float> actual = *results[id].downloadFloats();
+      EXPECT_TRUE(std::all_of(actual.begin() + expected.size(), actual.end(), [](float x) { return std::isnan(x); }))
+          << what << ", rank " << id << ": rows beyond the last are written";
+      actual.resize(expected.size());
+      const ops::Comparison comparison =
+          ops::compare(actual, expected, ops::toleranceFor(options.resultType, options.precision));
+      EXPECT_TRUE(comparison.passed()) << what << ", rank " << id << ": element " << comparison.worstIndex
+                                       << " is off by " << comparison.worstRatio << " of its tolerance";
+      std::vector<float> gathered(ids.size());
+      EXPECT_OK(world.rank(id).device()->download(gathered.data(), op->rows(id).slotWeights.address,
+                                                  gathered.size() * sizeof(float)));
+      for (size_t slot = 0; slot < ids.size(); ++slot) {
+        const RankTokens &source = given[slot / options.topK / tokensPerRank];
+        const size_t local = slot % (tokensPerRank * options.topK);
+        EXPECT_EQ(gathered[slot], local < source.weights.size() ? source.weights[local] : 0) << what << " " << slot;
+      }
+    }
+  }
+
+  World &world;
+  AllGatherMoeOptions options;
+  int64_t tokensPerRank, scales;
+  std::unique_ptr<AllGatherMoe> op;
+  std::vector<AllGatherMoeOperands> operands;
+  std::vector<Buffer> buffers, results;
+  std::vector<RankTokens> given;
+  std::vector<std::vector<float>> weights, weightScales;
+};
+
+AllGatherMoeOptions drawnOptions(std::mt19937 &random, int trial) {
+  AllGatherMoeOptions options;
+  options.dtype = std::array{DataType::F32, DataType::BF16, DataType::F16}[trial % 3];
+  options.resultType = trial % 4 == 0 ? DataType::F32 : options.dtype;
+  options.precision = ops::MultiplyPrecision::Ieee;
+  options.hidden = 8 * (1 + random() % 12);
+  options.columns = 2 * (1 + random() % 40);
+  options.experts = 1 + random() % 9;
+  options.topK = 1 + random() % std::min(options.experts, 3u);
+  options.activation = random() % 2 ? Activation::SwiGlu : Activation::None;
+  options.weightOrder = random() % 2 ? MatrixOrder::Plain : MatrixOrder::Transposed;
+  options.chunksPerRank = 1 + random() % 3;
+  options.schedule = trial % 5 == 4 ? ops::Schedule::Unfused : ops::Schedule::Overlapped;
+  return options;
+}
+
+TEST_F(MoeRanks, GatheredProductsOfAnyShape) {
+  std::mt19937 random(3);
+  for (int trial = 0; trial < casesWanted("DITRON_MOE_CASES", 16); ++trial) {
+    const uint32_t ranks = ranksOnTarget(std::array{1u, 2u, 3u, 4u, 8u}[trial % 5]);
+    start(ranks, seeded(trial));
+    AllGatherMoeOptions options = drawnOptions(random, trial);
+    options.maxTokensPerRank = 40;
+    const int64_t tokens = trial % 4 == 3 ? 1 : 1 + random() % 40;
+    GatherCalls calls(world(), options, tokens);
+    calls.create();
+    std::vector<int64_t> counts(ranks, tokens);
+    if (trial % 2)
+      for (int64_t &count : counts)
+        count = random() % (tokens + 1);
+    for (uint32_t id = 0; id < ranks; ++id)
+      ASSERT_OK(calls.prepare(id, counts[id]));
+    for (int call = 0; call < 2; ++call) {
+      calls.draw(trial * 10 + call, skews[(trial + call) % 4], counts);
+      for (uint32_t id = 0; id < ranks; ++id)
+        ASSERT_OK(calls.enqueue(id, counts[id]));
+      ASSERT_OK(world().synchronize());
+      calls.check(fmt::format("trial {}, call {}: {} ranks, {} tokens of each, top {} of {}, {}", trial, call, ranks,
+                              tokens, options.topK, options.experts, toString(options.dtype)));
+    }
+  }
+}
+
+TEST_F(MoeRanks, GatheredProductsOfBlockScales) {
+  for (const auto [ranks, hidden, columns] : {std::tuple(2u, 272, 96), std::tuple(3u, 128, 200)}) {
+    if (ranksOnTarget(ranks) < ranks)
+      continue;
+    start(ranks, seeded(ranks));
+    AllGatherMoeOptions options;
+    options.dtype = DataType::F8E4NV;
+    options.blockScales = true;
+    options.hidden = hidden;
+    options.columns = columns;
+    options.experts = 4;
+    options.topK = 2;
+    options.maxTokensPerRank = 24;
+    GatherCalls calls(world(), options, 17);
+    calls.create();
+    for (int call = 0; call < 2; ++call) {
+      calls.draw(call + 1, skews[call], std::vector<int64_t>(ranks, 17));
+      for (uint32_t id = 0; id < ranks; ++id)
+        ASSERT_OK(calls.enqueue(id));
+      ASSERT_OK(world().synchronize());
+      calls.check(fmt::format("{} ranks, call {}", ranks, call));
+    }
+  }
+}
+
+TEST_F(MoeRanks, GatheredReplaysFollowTheRouting) {
+  REQUIRE_RANKS(2);
+  const uint32_t ranks = ranksOnTarget(4) < 4 ? 2 : 4;
+  start(ranks, seeded(5, 1));
+  AllGatherMoeOptions options;
+  options.dtype = options.resultType = DataType::F32;
+  options.precision = ops::MultiplyPrecision::Ieee;
+  options.hidden = 32;
+  options.columns = 24;
+  options.experts = 7;
+  options.topK = 2;
+  options.maxTokensPerRank = 30;
+  GatherCalls calls(world(), options, 30);
+  calls.create();
+  std::vector<runtime::Graph> graphs(ranks);
+  ASSERT_OK(rank(0).stream().beginCapture());
+  EXPECT_THAT(calls.enqueue(0).message(), HasSubstr("was not prepared"));
+  (void)rank(0).stream().endCapture();
+  for (uint32_t id = 0; id < ranks; ++id)
+    ASSERT_OK(calls.prepare(id));
+  for (uint32_t id = 0; id < ranks; ++id) {
+    ASSERT_OK(rank(id).stream().beginCapture());
+    ASSERT_OK(calls.enqueue(id));
+    auto graph = rank(id).stream().endCapture();
+    ASSERT_OK(graph);
+    graphs[id] = std::move(*graph);
+  }
+  const std::vector<int64_t> counts(ranks, 30);
+  for (int replay = 0; replay < 8; ++replay) {
+    calls.draw(60 + replay, skews[replay % 4], counts);
+    for (uint32_t id = 0; id < ranks; ++id)
+      ASSERT_OK(replay % 3 == 2 ? calls.enqueue(id) : rank(id).stream().launch(graphs[id]));
+    ASSERT_OK(world().synchronize());
+    calls.check(fmt::format("replay {}", replay));
+  }
+}
+
+TEST_F(MoeRanks, WhatAGatheredProductRefuses) {
+  start(ranksOnTarget(2));
+  AllGatherMoeOptions options;
+  options.hidden = options.columns = 32;
+  options.experts = 4;
+  options.topK = 2;
+  options.maxTokensPerRank = 8;
+  const auto messageOf = [&](AllGatherMoeOptions wrong) {
+    return AllGatherMoe::create(world(), sharedJit(), wrong).status().message();
+  };
+  AllGatherMoeOptions wrong = options;
+  wrong.columns = 0;
+  EXPECT_THAT(messageOf(wrong), HasSubstr("columns 0"));
+  wrong = options;
+  wrong.chunksPerRank = 65;
+  EXPECT_THAT(messageOf(wrong), HasSubstr("65 chunks per rank; 1 to 64 are accepted"));
+  wrong = options;
+  wrong.experts = 2000;
+  EXPECT_THAT(messageOf(wrong), HasSubstr("2000 experts; 1 to 1024 are accepted"));
+  wrong = options;
+  wrong.topK = 0;
+  EXPECT_THAT(messageOf(wrong), HasSubstr("topK is 0; 1 to 64 are accepted"));
+  wrong = options;
+  wrong.blockScales = true;
+  EXPECT_THAT(messageOf(wrong), HasSubstr("operands with block scales are"));
+  auto op = AllGatherMoe::create(world(), sharedJit(), options);
+  ASSERT_OK(op);
+  EXPECT_THAT(op->prepare(rank(0), 9).message(),
+              HasSubstr("9 tokens of each rank; 1 to 8 (maxTokensPerRank) are accepted"));
+  EXPECT_THAT(op->enqueue(rank(0), rank(0).stream(), {}, 4, 5).message(),
+              HasSubstr("5 own tokens; 0 to 4 (tokensPerRank) are accepted"));
+  EXPECT_THAT(op->enqueue(rank(0), rank(0).stream(), {}, 4).message(), HasSubstr("tokens"));
+}
+
+} // namespace
+} // namespace ditron::e2e
