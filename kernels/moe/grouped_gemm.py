@@ -35,24 +35,24 @@ def store_rows(c_ptr, result, row, end, column, columns, stride_c, BLOCK_M: tl.c
 
 
 @triton.jit
-def count_tile(spans_ptr, segment_tiles_ptr, counter_ptr, gate_ptr, tile_m, tiles_n, rank, WORLD_SIZE: tl.constexpr):
-    """What this block has stored for a tile is there; its chunks are whole shards, counted from the own one on."""
+def count_tile(spans_ptr, segment_tiles_ptr, counter_ptr, gate_ptr, tile_m, tiles_n, first_rank, WORLD_SIZE: tl.constexpr):
+    """What this block has stored for a tile is there; the chunks of its span are whole shards."""
     first = tl.load(spans_ptr + 2 * tile_m)
     last = tl.load(spans_ptr + 2 * tile_m + 1)
     __syncthreads()
     stage = first + tid(0)
     if stage <= last:
-        segment = (rank + stage) % WORLD_SIZE
+        segment = (first_rank + stage) % WORLD_SIZE
         tiles = ld(segment_tiles_ptr + segment, scope="gpu", semantic="relaxed") * tiles_n
         done = atomic_add(counter_ptr + segment, 1, scope="gpu", semantic="acq_rel")
         if done == tiles - 1:
             st(gate_ptr + segment, 1, scope="sys", semantic="release")
 
 
-@triton.jit(do_not_specialize=["rank"])
+@triton.jit(do_not_specialize=["first_rank"])
 def grouped_gemm(a_ptr, b_ptr, c_ptr, offsets_ptr, tiles_ptr, rows, weight_rows, N, K, stride_a, stride_c, BLOCK_M: tl.constexpr,
                  BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, B_TRANSPOSED: tl.constexpr, ACTIVATION: tl.constexpr,
-                 PRECISION: tl.constexpr, spans_ptr=None, segment_tiles_ptr=None, counter_ptr=None, gate_ptr=None, rank=0,
+                 PRECISION: tl.constexpr, spans_ptr=None, segment_tiles_ptr=None, counter_ptr=None, gate_ptr=None, first_rank=0,
                  WORLD_SIZE: tl.constexpr = 1):
     """weight_rows: those of B as [weight_rows, K] or [weight_rows, N], all experts one after the other."""
     a_desc = tl.make_tensor_descriptor(a_ptr, shape=[rows, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
@@ -84,15 +84,15 @@ def grouped_gemm(a_ptr, b_ptr, c_ptr, offsets_ptr, tiles_ptr, rows, weight_rows,
         end = tl.load(offsets_ptr + expert + 1)
         store_rows(c_ptr, result, row, end, tile_n * RESULT_N, result_columns(N, ACTIVATION), stride_c, BLOCK_M, RESULT_N)
         if gate_ptr is not None:
-            count_tile(spans_ptr, segment_tiles_ptr, counter_ptr, gate_ptr, tile_m, tiles_n, rank, WORLD_SIZE)
+            count_tile(spans_ptr, segment_tiles_ptr, counter_ptr, gate_ptr, tile_m, tiles_n, first_rank, WORLD_SIZE)
 
 
-@triton.jit(do_not_specialize=["rank"])
+@triton.jit(do_not_specialize=["first_rank"])
 def grouped_gemm_pointers(a_ptr, b_ptr, c_ptr, offsets_ptr, tiles_ptr, slot_of_row_ptr, a_scale_ptr, b_scale_ptr, N, K, stride_a, stride_c,
                           BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
                           B_TRANSPOSED: tl.constexpr, ACTIVATION: tl.constexpr, PRECISION: tl.constexpr, SLOTS: tl.constexpr,
                           BLOCK_SCALES: tl.constexpr, spans_ptr=None, ready_ptr=None, generation_ptr=None, segment_tiles_ptr=None,
-                          counter_ptr=None, gate_ptr=None, rank=0, WORLD_SIZE: tl.constexpr = 1):
+                          counter_ptr=None, gate_ptr=None, first_rank=0, WORLD_SIZE: tl.constexpr = 1):
     RESULT_N: tl.constexpr = result_columns(BLOCK_N, ACTIVATION)
     offsets_m = tl.arange(0, BLOCK_M)
     offsets_n = tl.arange(0, BLOCK_N)
@@ -152,7 +152,7 @@ def grouped_gemm_pointers(a_ptr, b_ptr, c_ptr, offsets_ptr, tiles_ptr, slot_of_r
         result = activated(sums.to(tl.float32), ACTIVATION, BLOCK_M, BLOCK_N).to(c_ptr.dtype.element_ty)
         store_rows(c_ptr, result, row, end, tile_n * RESULT_N, result_columns(N, ACTIVATION), stride_c, BLOCK_M, RESULT_N)
         if gate_ptr is not None:
-            count_tile(spans_ptr, segment_tiles_ptr, counter_ptr, gate_ptr, tile_m, tiles_n, rank, WORLD_SIZE)
+            count_tile(spans_ptr, segment_tiles_ptr, counter_ptr, gate_ptr, tile_m, tiles_n, first_rank, WORLD_SIZE)
 
 
 @triton.jit(do_not_specialize=["peer"])

@@ -1,9 +1,9 @@
 """What AllGather+MoE, MoE+ReduceScatter and MoE+AllReduce do besides routing and grouped products (host side: ditron/ops/moe/AllGatherMoe,
 ditron/ops/moe/MoeReduction).
 
-Tokens are dealt out to the ranks, tokens_per_rank to each. A rank counts in *stages*: stage s is the tokens of rank + s, its own being
-stage 0, the order in which they arrive; routing has sorted the rows of each expert by it. So the rows of a tile are of a range of stages,
-and, where the tokens of a stage are cut into CHUNKS, of a range of chunks.
+Tokens are dealt out to the ranks, tokens_per_rank to each, and the tokens of a rank are cut into CHUNKS. Routing has sorted the rows of each
+expert by their tokens, from those of first_rank on and round. So the rows of a tile are of a range of chunks, counted from first_rank's on:
+its *span*. Where tokens arrive from other ranks first_rank is the own one, and few tiles need more than they must.
 """
 import triton
 import triton.language as tl
@@ -50,37 +50,43 @@ def chunk_of(token, tokens_per_rank, tokens_per_chunk, CHUNKS: tl.constexpr):
 
 
 @triton.jit
-def tile_spans(offsets_ptr, tiles_ptr, slot_of_row_ptr, tile, tiles, tokens_per_rank, tokens_per_chunk, rank, WORLD_SIZE: tl.constexpr,
-               CHUNKS: tl.constexpr, TOP_K: tl.constexpr, BLOCK_M: tl.constexpr):
-    """Expert and first row of tiles, and the first and the last chunk that have tokens of their rows."""
+def tile_spans(offsets_ptr, tiles_ptr, slot_of_row_ptr, tile, tiles, tokens_per_rank, tokens_per_chunk, first_rank,
+               WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr, TOP_K: tl.constexpr, BLOCK_M: tl.constexpr):
+    """Expert and first row of tiles, and the first and the last chunk of their spans."""
     is_tile = tile < tiles
     expert = tl.load(tiles_ptr + 1 + 2 * tile, mask=is_tile, other=0)
     row = tl.load(tiles_ptr + 2 + 2 * tile, mask=is_tile, other=0)
     last = tl.minimum(row + BLOCK_M, tl.load(offsets_ptr + expert + 1, mask=is_tile, other=0)) - 1
     tokens = tokens_per_rank * WORLD_SIZE
-    first_token = rank * tokens_per_rank
+    first_token = first_rank * tokens_per_rank
     begin = token_in_order(slot_of_row_ptr, row, is_tile, first_token, tokens, TOP_K)
     end = token_in_order(slot_of_row_ptr, last, is_tile, first_token, tokens, TOP_K)
     return (expert, row, chunk_of(begin, tokens_per_rank, tokens_per_chunk, CHUNKS), chunk_of(end, tokens_per_rank, tokens_per_chunk, CHUNKS))
 
 
 @triton.jit
-def turn_of(first_chunk, last_chunk, ARRIVAL: tl.constexpr, CHUNKS: tl.constexpr, WORLD_SIZE: tl.constexpr):
-    """When it is a tile's turn, in [0, WORLD_SIZE). ARRIVAL: as its last tokens arrive, stage after stage. Else as its first tokens leave:
-    those of the next rank first, the own ones last."""
+def turn_of(first_chunk, last_chunk, first_rank, rank, ARRIVAL: tl.constexpr, CHUNKS: tl.constexpr, WORLD_SIZE: tl.constexpr):
+    """When it is a tile's turn, in [0, WORLD_SIZE). ARRIVAL: when its last tokens arrive, the own ones first, then those of the next rank.
+    Else when its first tokens leave, those of the next rank first, the own ones last."""
     if ARRIVAL:
-        return last_chunk // CHUNKS
+        first_turn = rank
     else:
-        first = first_chunk // CHUNKS
-        return tl.where(first > 0, first - 1, tl.where(last_chunk >= CHUNKS, 0, WORLD_SIZE - 1))
+        first_turn = rank + 1
+    begin = (first_chunk // CHUNKS + first_rank + 2 * WORLD_SIZE - first_turn) % WORLD_SIZE
+    end = (last_chunk // CHUNKS + first_rank + 2 * WORLD_SIZE - first_turn) % WORLD_SIZE
+    # A span that goes round has tokens of the first turn and of the last.
+    if ARRIVAL:
+        return tl.where(end < begin, WORLD_SIZE - 1, end)
+    else:
+        return tl.where(end < begin, 0, begin)
 
 
-@triton.jit(do_not_specialize=["rank"])
+@triton.jit(do_not_specialize=["first_rank", "rank"])
 def order_tiles(offsets_ptr, tiles_ptr, slot_of_row_ptr, ordered_ptr, spans_ptr, segment_tiles_ptr, gate_ptr, tokens_per_rank,
-                tokens_per_chunk, rank, WORLD_SIZE: tl.constexpr, TURNS: tl.constexpr, CHUNKS: tl.constexpr, TOP_K: tl.constexpr,
+                tokens_per_chunk, first_rank, rank, WORLD_SIZE: tl.constexpr, TURNS: tl.constexpr, CHUNKS: tl.constexpr, TOP_K: tl.constexpr,
                 TILES: tl.constexpr, BLOCK_M: tl.constexpr, ARRIVAL: tl.constexpr):
     """The tiles of routing.tile_rows in the order of their turns, those of one turn as they were: ordered [1 + 2 * tiles] like them, and
-    spans [2 * tiles], the first and the last chunk of each. TURNS: WORLD_SIZE or the next power of two. Programs of TILES tiles each.
+    spans [2 * tiles]. TURNS: WORLD_SIZE or the next power of two. Programs of TILES tiles each.
 
     Where segment_tiles_ptr is not None, [WORLD_SIZE]: how many tiles have rows of each rank's tokens; the gates of ranks that have none
     are opened, since no tile will do it.
@@ -94,8 +100,8 @@ def order_tiles(offsets_ptr, tiles_ptr, slot_of_row_ptr, ordered_ptr, spans_ptr,
     for first in range(0, tiles, TILES):
         tile = first + tl.arange(0, TILES)
         expert, row, first_chunk, last_chunk = tile_spans(offsets_ptr, tiles_ptr, slot_of_row_ptr, tile, tiles, tokens_per_rank,
-                                                          tokens_per_chunk, rank, WORLD_SIZE, CHUNKS, TOP_K, BLOCK_M)
-        turn = turn_of(first_chunk, last_chunk, ARRIVAL, CHUNKS, WORLD_SIZE)
+                                                          tokens_per_chunk, first_rank, WORLD_SIZE, CHUNKS, TOP_K, BLOCK_M)
+        turn = turn_of(first_chunk, last_chunk, first_rank, rank, ARRIVAL, CHUNKS, WORLD_SIZE)
         is_tile = (tile < tiles)[:, None]
         counts = tl.sum(((turn[:, None] == turns[None, :]) & is_tile).to(tl.int32), axis=0)
         totals += counts
@@ -107,8 +113,8 @@ def order_tiles(offsets_ptr, tiles_ptr, slot_of_row_ptr, ordered_ptr, spans_ptr,
     tile = own + tl.arange(0, TILES)
     is_tile = tile < tiles
     expert, row, first_chunk, last_chunk = tile_spans(offsets_ptr, tiles_ptr, slot_of_row_ptr, tile, tiles, tokens_per_rank,
-                                                      tokens_per_chunk, rank, WORLD_SIZE, CHUNKS, TOP_K, BLOCK_M)
-    turn = turn_of(first_chunk, last_chunk, ARRIVAL, CHUNKS, WORLD_SIZE)
+                                                      tokens_per_chunk, first_rank, WORLD_SIZE, CHUNKS, TOP_K, BLOCK_M)
+    turn = turn_of(first_chunk, last_chunk, first_rank, rank, ARRIVAL, CHUNKS, WORLD_SIZE)
     matches = ((turn[:, None] == turns[None, :]) & is_tile[:, None]).to(tl.int32)
     # Of the tiles of one turn each counts those before it.
     place = tl.sum(matches * (next_place[None, :] + tl.cumsum(matches, axis=0) - 1), axis=1)
@@ -119,6 +125,6 @@ def order_tiles(offsets_ptr, tiles_ptr, slot_of_row_ptr, ordered_ptr, spans_ptr,
     if own == 0:
         tl.store(ordered_ptr, tiles)
         if segment_tiles_ptr is not None:
-            segment = (rank + turns) % WORLD_SIZE
+            segment = (first_rank + turns) % WORLD_SIZE
             tl.store(segment_tiles_ptr + segment, users, mask=turns < WORLD_SIZE)
             tl.store(gate_ptr + segment, tl.full((TURNS,), 1, tl.int64), mask=(turns < WORLD_SIZE) & (users == 0))

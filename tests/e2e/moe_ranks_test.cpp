@@ -9,6 +9,7 @@
 #include "ditron/jit/Jit.h"
 #include "ditron/ops/Reference.h"
 #include "ditron/ops/moe/AllGatherMoe.h"
+#include "ditron/ops/moe/MoeReduction.h"
 
 #include <fmt/format.h>
 #include <random>
@@ -21,6 +22,9 @@ using ops::AllGatherMoe;
 using ops::AllGatherMoeOperands;
 using ops::AllGatherMoeOptions;
 using ops::MatrixOrder;
+using ops::MoeReduction;
+using ops::MoeReductionOptions;
+using ops::MoeResult;
 using testing::HasSubstr;
 
 /// One rank's part of a call.
@@ -318,6 +322,321 @@ TEST_F(MoeRanks, WhatAGatheredProductRefuses) {
   EXPECT_THAT(op->enqueue(rank(0), rank(0).stream(), {}, 4, 5).message(),
               HasSubstr("5 own tokens; 0 to 4 (tokensPerRank) are accepted"));
   EXPECT_THAT(op->enqueue(rank(0), rank(0).stream(), {}, 4).message(), HasSubstr("tokens"));
+}
+
+/// A MoeReduction behind a routing, its operands on all ranks, and what must come out.
+class ReductionCalls {
+public:
+  ReductionCalls(World &world, const MoeReductionOptions &options, uint32_t experts, uint32_t topK, int64_t tokens,
+                 bool ownFirst)
+      : world(world), options(options), experts(experts), topK(topK), tokens(tokens), ownFirst(ownFirst) {}
+
+  void create() {
+    const uint32_t ranks = world.numRanks();
+    const ops::RowShards shards(tokens, ranks);
+    std::vector<ops::MoeRows> rows;
+    for (uint32_t id = 0; id < ranks; ++id) {
+      auto made = ops::Routing::create(world.rank(id), sharedJit(), {experts, topK, options.maxTokens, blockM});
+      ASSERT_OK(made);
+      routings.push_back(std::make_unique<ops::Routing>(std::move(made).value()));
+      const auto allocate = [&](DataType type, int64_t count) {
+        return *world.rank(id).allocate(type, std::max<int64_t>(count, 1), "operand");
+      };
+      const int64_t weightCount = int64_t(experts) * options.hidden * options.depth;
+      ids.push_back(allocate(DataType::I32, tokens * topK));
+      slotWeights.push_back(allocate(DataType::F32, tokens * topK));
+      rowsOf.push_back(allocate(options.dtype, tokens * topK * options.depth));
+      weights.push_back(allocate(options.dtype, weightCount));
+      results.push_back(allocate(options.resultType, (isScattered() ? shards.rowsOf(id) : tokens) * options.hidden));
+      weightValues.push_back(ops::randomValues(options.dtype, weightCount, 300 + id));
+      EXPECT_OK(weights[id].uploadFloats(weightValues[id]));
+      const int64_t firstToken = ownFirst && shards.rowsOf(id) > 0 ? shards.firstRowOf(id) : 0;
+      auto sorting = routings[id]->calls(ids[id], tokens, firstToken);
+      ASSERT_OK(sorting);
+      sortings.push_back(std::move(*sorting));
+      rows.push_back(ops::MoeRows::of(*routings[id], slotWeights[id].pointer(), ownFirst ? id : 0));
+    }
+    auto made = MoeReduction::create(world, sharedJit(), options, rows);
+    ASSERT_OK(made);
+    op = std::make_unique<MoeReduction>(std::move(made).value());
+  }
+  bool isScattered() const { return options.result == MoeResult::Scattered; }
+
+  void draw(uint64_t seed, Skew skew) {
+    std::mt19937 random(static_cast<uint32_t>(seed));
+    chosen = chooseIds(tokens, topK, experts, skew, random);
+    slotValues = ops::randomValues(DataType::F32, tokens * topK, seed * 16);
+    rowValues.clear();
+    for (uint32_t id = 0; id < world.numRanks(); ++id) {
+      rowValues.push_back(ops::randomValues(options.dtype, tokens * topK * options.depth, seed * 16 + id + 1));
+      EXPECT_OK(ids[id].upload(chosen.data(), chosen.size() * sizeof(int32_t)));
+      EXPECT_OK(slotWeights[id].uploadFloats(slotValues));
+      EXPECT_OK(rowsOf[id].uploadFloats(rowValues[id]));
+      EXPECT_OK(
+          results[id].uploadFloats(std::vector<float>(results[id].count(), std::numeric_limits<float>::quiet_NaN())));
+    }
+  }
+  Status enqueue(uint32_t id) {
+    runtime::Stream &stream = world.rank(id).stream();
+    for (const ops::PreparedCall &call : sortings[id])
+      DITRON_RETURN_IF_ERROR(call.enqueue(stream));
+    return op->enqueue(world.rank(id), stream, {rowsOf[id], weights[id], results[id], {}, {}}, tokens);
+  }
+
+  void check(const std::string &what) {
+    const uint32_t ranks = world.numRanks();
+    const ops::RowShards shards(tokens, ranks);
+    const int64_t n = options.hidden, k = options.depth;
+    std::vector<double> sums(tokens * n, 0);
+    for (uint32_t id = 0; id < ranks; ++id) {
+      const int64_t firstToken = ownFirst && shards.rowsOf(id) > 0 ? shards.firstRowOf(id) : 0;
+      const Rows rows(chosen, experts, firstToken * topK);
+      for (int64_t row = 0; row < rows.count(); ++row) {
+        const int32_t slot = rows.slotOfRow[row];
+        const uint32_t expert = rows.expertOf(row);
+        for (int64_t column = 0; column < n; ++column) {
+          double sum = 0;
+          for (int64_t depth = 0; depth < k; ++depth)
+            sum += double(rowValues[id][row * k + depth]) *
+                   weightValues[id]
+                               [expert * n * k + (options.weightOrder == MatrixOrder::Transposed ? column * k + depth
+                                                                                                 : depth * n + column)];
+          sums[slot / topK * n + column] += sum * slotValues[slot];
+        }
+      }
+    }
+    std::vector<std::vector<float>> all;
+    for (uint32_t id = 0; id < ranks; ++id) {
+      std::vector<float> actual = *results[id].downloadFloats();
+      const int64_t first = isScattered() ? shards.firstRowOf(id) : 0,
+                    count = isScattered() ? shards.rowsOf(id) : tokens;
+      actual.resize(count * n);
+      const std::vector<double> expected(sums.begin() + first * n, sums.begin() + (first + count) * n);
+      // Rows of the product, sums and the result are rounded one after the other.
+      const ops::Tolerance tolerance = {3 * ops::toleranceFor(options.resultType, options.precision).relative};
+      const ops::Comparison comparison = ops::compare(actual, expected, tolerance);
+      EXPECT_TRUE(comparison.passed()) << what << ", rank " << id << ": element " << comparison.worstIndex
+                                       << " is off by " << comparison.worstRatio << " of its tolerance";
+      all.push_back(std::move(actual));
+    }
+    for (uint32_t id = 1; id < ranks && !isScattered(); ++id)
+      EXPECT_EQ(all[id], all[0]) << what << ": ranks 0 and " << id << " differ";
+  }
+
+  static constexpr uint32_t blockM = 64;
+  World &world;
+  MoeReductionOptions options;
+  uint32_t experts, topK;
+  int64_t tokens;
+  bool ownFirst;
+  std::unique_ptr<MoeReduction> op;
+  std::vector<std::unique_ptr<ops::Routing>> routings;
+  std::vector<std::vector<ops::PreparedCall>> sortings;
+  std::vector<Buffer> ids, slotWeights, rowsOf, weights, results;
+  std::vector<int32_t> chosen;
+  std::vector<float> slotValues;
+  std::vector<std::vector<float>> rowValues, weightValues;
+};
+
+TEST_F(MoeRanks, ReductionsOfAnyShape) {
+  std::mt19937 random(17);
+  for (int trial = 0; trial < casesWanted("DITRON_MOE_CASES", 20); ++trial) {
+    const uint32_t ranks = ranksOnTarget(std::array{1u, 2u, 3u, 4u, 8u}[trial % 5]);
+    start(ranks, trial % 3 == 2 ? seeded(trial, ranks - 1) : seeded(trial));
+    MoeReductionOptions options;
+    options.result = trial % 2 ? MoeResult::Everywhere : MoeResult::Scattered;
+    options.dtype = std::array{DataType::F32, DataType::BF16, DataType::F16}[trial % 3];
+    options.resultType = trial % 4 == 0 ? DataType::F32 : options.dtype;
+    if (trial % 4 == 1)
+      options.partialType = DataType::F32;
+    options.precision = ops::MultiplyPrecision::Ieee;
+    options.hidden = 8 * (1 + random() % 30);
+    options.depth = 8 * (1 + random() % 8);
+    options.maxTokens = 150;
+    options.weightOrder = random() % 2 ? MatrixOrder::Plain : MatrixOrder::Transposed;
+    options.schedule = trial % 5 == 4 ? ops::Schedule::Unfused : ops::Schedule::Overlapped;
+    const uint32_t experts = 1 + random() % 9, topK = 1 + random() % std::min(experts, 3u);
+    const int64_t tokens = trial % 4 == 3 ? 1 + random() % 4 : 1 + random() % 150;
+    ReductionCalls calls(world(), options, experts, topK, tokens, random() % 2);
+    calls.create();
+    const std::string what = fmt::format("trial {}: {}, {} ranks, {} tokens, top {} of {}, N={} K={} {}{}", trial,
+                                         toString(options.result), ranks, tokens, topK, experts, options.hidden,
+                                         options.depth, toString(options.dtype), calls.ownFirst ? ", own first" : "");
+    for (uint32_t id = 0; id < ranks; ++id)
+      ASSERT_OK(calls.op->prepare(rank(id), tokens));
+    for (int call = 0; call < 2; ++call) {
+      calls.draw(trial * 10 + call, skews[(trial + call) % 4]);
+      for (uint32_t id = 0; id < ranks; ++id)
+        ASSERT_OK(calls.enqueue(id));
+      const Status ran = world().synchronize();
+      ASSERT_TRUE(ran.isOk()) << what << ": " << ran.message();
+      calls.check(what);
+    }
+  }
+}
+
+TEST_F(MoeRanks, ReductionReplaysFollowTheRouting) {
+  REQUIRE_RANKS(2);
+  const uint32_t ranks = ranksOnTarget(4) < 4 ? 2 : 4;
+  for (const MoeResult result : {MoeResult::Scattered, MoeResult::Everywhere}) {
+    start(ranks, seeded(6, 2 % ranks));
+    MoeReductionOptions options;
+    options.result = result;
+    options.dtype = options.resultType = DataType::F32;
+    options.precision = ops::MultiplyPrecision::Ieee;
+    options.hidden = 40;
+    options.depth = 16;
+    options.maxTokens = 101;
+    ReductionCalls calls(world(), options, 6, 2, 101, true);
+    calls.create();
+    std::vector<runtime::Graph> graphs(ranks);
+    ASSERT_OK(rank(0).stream().beginCapture());
+    EXPECT_THAT(
+        calls.op->enqueue(rank(0), rank(0).stream(), {calls.rowsOf[0], calls.weights[0], calls.results[0], {}, {}}, 101)
+            .message(),
+        HasSubstr("was not prepared"));
+    (void)rank(0).stream().endCapture();
+    for (uint32_t id = 0; id < ranks; ++id)
+      ASSERT_OK(calls.op->prepare(rank(id), 101));
+    for (uint32_t id = 0; id < ranks; ++id) {
+      ASSERT_OK(rank(id).stream().beginCapture());
+      ASSERT_OK(calls.enqueue(id));
+      auto graph = rank(id).stream().endCapture();
+      ASSERT_OK(graph);
+      graphs[id] = std::move(*graph);
+    }
+    for (int replay = 0; replay < 8; ++replay) {
+      calls.draw(80 + replay, skews[replay % 4]);
+      for (uint32_t id = 0; id < ranks; ++id)
+        ASSERT_OK(replay % 3 == 2 ? calls.enqueue(id) : rank(id).stream().launch(graphs[id]));
+      ASSERT_OK(world().synchronize());
+      calls.check(fmt::format("{}, replay {}", toString(result), replay));
+    }
+  }
+}
+
+/// A rank's tiles in the order of their turns, of tables that the host makes.
+TEST_F(MoeRanks, TilesGoInTheOrderOfTheRanks) {
+  std::mt19937 random(23);
+  for (const uint32_t wanted : {1u, 2u, 3u, 8u}) {
+    const uint32_t ranks = ranksOnTarget(wanted);
+    if (ranks < wanted)
+      continue;
+    start(ranks);
+    for (int trial = 0; trial < 8; ++trial) {
+      const uint32_t experts = 1 + random() % 40, topK = 1 + random() % std::min(experts, 4u), blockM = 16;
+      const int64_t tokensPerRank = 1 + random() % 90, tokens = tokensPerRank * ranks;
+      const uint32_t id = random() % ranks, firstRank = trial % 2 ? id : 0,
+                     chunks = trial % 4 < 2 ? 1 : 1 + random() % 4;
+      const auto by = trial % 3 == 0 && chunks == 1 ? ops::TileOrder::By::Departure : ops::TileOrder::By::Arrival;
+      const bool departs = by == ops::TileOrder::By::Departure;
+      const std::vector<int32_t> chosen = chooseIds(tokens, topK, experts, skews[trial % 4], random);
+      const Rows rows(chosen, experts, firstRank * tokensPerRank * topK);
+      auto routing = ops::Routing::create(rank(id), sharedJit(), {experts, topK, tokens, blockM});
+      ASSERT_OK(routing);
+      auto order = ops::TileOrder::create(rank(id), "order", tokens * topK, experts, blockM);
+      ASSERT_OK(order);
+      Buffer ids = put(chosen, "ids", id), gates = zeros(DataType::I64, ranks, "gates", id);
+      auto sorting = routing->calls(ids, tokens, firstRank * tokensPerRank);
+      ASSERT_OK(sorting);
+      auto call = order->prepare(sharedJit(), rank(id), ops::MoeRows::of(*routing, {}, firstRank), by, tokensPerRank,
+                                 chunks, gates);
+      ASSERT_OK(call);
+      for (const ops::PreparedCall &each : *sorting)
+        ASSERT_OK(each.enqueue(rank(id).stream()));
+      ASSERT_OK(call->enqueue(rank(id).stream()));
+      ASSERT_OK(world().synchronize());
+      const auto integers = [&](Pointer pointer, size_t count) {
+        std::vector<int32_t> values(count);
+        EXPECT_OK(rank(id).device()->download(values.data(), pointer.address, count * sizeof(int32_t)));
+        return values;
+      };
+      // By turn, and as they were within one.
+      struct Tile {
+        uint32_t turn, expert;
+        int32_t row, first, last;
+      };
+      std::vector<Tile> expected;
+      std::vector<int32_t> users(ranks, 0);
+      for (uint32_t expert = 0; expert < experts; ++expert)
+        for (int32_t row = rows.offsets[expert]; row < rows.offsets[expert + 1]; row += blockM) {
+          std::vector<uint32_t> turns;
+          std::vector<int32_t> ofChunks;
+          std::vector<bool> uses(ranks, false);
+          for (int32_t each = row; each < std::min<int32_t>(row + blockM, rows.offsets[expert + 1]); ++each) {
+            const int64_t token = rows.slotOfRow[each] / topK, source = token / tokensPerRank;
+            turns.push_back(static_cast<uint32_t>((source + 2 * ranks - id - (departs ? 1 : 0)) % ranks));
+            ofChunks.push_back(static_cast<int32_t>((source + ranks - firstRank) % ranks * chunks +
+                                                    token % tokensPerRank / ops::ceilDivide(tokensPerRank, chunks)));
+          }
+          const auto [first, last] = std::minmax_element(ofChunks.begin(), ofChunks.end());
+          // The span's ranks, also those between that have no rows here.
+          for (int32_t stage = *first / static_cast<int32_t>(chunks); stage <= *last / static_cast<int32_t>(chunks);
+               ++stage)
+            uses[(firstRank + stage) % ranks] = true;
+          uint32_t turn = departs ? ranks : 0;
+          for (uint32_t source = 0; source < ranks; ++source)
+            if (uses[source]) {
+              ++users[source];
+              const uint32_t of = (source + 2 * ranks - id - (departs ? 1 : 0)) % ranks;
+              turn = departs ? std::min(turn, of) : std::max(turn, of);
+            }
+          expected.push_back({turn, expert, row, *first, *last});
+        }
+      std::ranges::sort(expected, {}, [](const Tile &tile) { return std::tuple(tile.turn, tile.expert, tile.row); });
+      const std::string what = fmt::format("{} ranks, trial {}", ranks, trial);
+      const std::vector<int32_t> tiles = integers(order->tiles(), 1 + 2 * expected.size()),
+                                 spans = integers(order->spans(), 2 * expected.size());
+      ASSERT_EQ(tiles[0], static_cast<int32_t>(expected.size())) << what;
+      for (size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_EQ(tiles[1 + 2 * i], static_cast<int32_t>(expected[i].expert)) << what << ", tile " << i;
+        EXPECT_EQ(tiles[2 + 2 * i], expected[i].row) << what << ", tile " << i;
+        EXPECT_EQ(spans[2 * i], expected[i].first) << what << ", tile " << i;
+        EXPECT_EQ(spans[2 * i + 1], expected[i].last) << what << ", tile " << i;
+      }
+      if (!departs)
+        continue;
+      EXPECT_EQ(integers(order->segmentTiles(), ranks), users) << what;
+      const std::vector<int64_t> opened = get<int64_t>(gates);
+      for (uint32_t source = 0; source < ranks; ++source)
+        EXPECT_EQ(opened[source], users[source] == 0) << what << ", gate " << source;
+    }
+  }
+}
+
+TEST_F(MoeRanks, WhatAReductionRefuses) {
+  start(ranksOnTarget(2));
+  MoeReductionOptions options;
+  options.hidden = options.depth = 32;
+  options.maxTokens = 8;
+  std::vector<ops::MoeRows> rows(world().numRanks());
+  for (ops::MoeRows &each : rows) {
+    each.experts = 4;
+    each.topK = 2;
+    each.blockM = 16;
+  }
+  const auto messageOf = [&](const MoeReductionOptions &given, const std::vector<ops::MoeRows> &of) {
+    return MoeReduction::create(world(), sharedJit(), given, of).status().message();
+  };
+  EXPECT_EQ(messageOf(options, rows), "");
+  EXPECT_THAT(messageOf(options, {}), HasSubstr("rows of 0 ranks are given"));
+  MoeReductionOptions wrong = options;
+  wrong.depth = -1;
+  EXPECT_THAT(messageOf(wrong, rows), HasSubstr("depth is -1"));
+  wrong = options;
+  wrong.partialType = DataType::F16;
+  EXPECT_THAT(messageOf(wrong, rows), HasSubstr("partial results of type fp16; bf16 and fp32 are accepted"));
+  wrong = options;
+  wrong.plan = ops::chooseGroupedGemmPlan({}, world().target());
+  wrong.plan->tile.blockM = 32;
+  EXPECT_THAT(messageOf(wrong, rows), HasSubstr("tiles of 32 rows; the rows are cut into tiles of 16"));
+  std::vector<ops::MoeRows> others = rows;
+  others.back().firstRank = 9;
+  EXPECT_THAT(messageOf(options, others), HasSubstr("from rank 9 on"));
+  auto op = MoeReduction::create(world(), sharedJit(), options, rows);
+  ASSERT_OK(op);
+  EXPECT_THAT(op->prepare(rank(0), 9).message(), HasSubstr("9 tokens; 1 to 8 (maxTokens) are accepted"));
+  EXPECT_THAT(op->enqueue(rank(0), rank(0).stream(), {}, 4).message(), HasSubstr("rows"));
 }
 
 } // namespace

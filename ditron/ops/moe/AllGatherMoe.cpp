@@ -94,15 +94,7 @@ GroupedGemmProblem AllGatherMoe::problemFor(int64_t tokensPerRank) const {
 }
 
 MoeRows AllGatherMoe::rows(uint32_t rank) const {
-  const Routing &routing = *ranks[rank]->routing;
-  return {.offsets = routing.offsets(),
-          .tiles = routing.tiles(),
-          .slotOfRow = routing.slotOfRow(),
-          .rowOfSlot = routing.rowOfSlot(),
-          .slotWeights = allWeights.on(rank),
-          .experts = optionValues.experts,
-          .topK = optionValues.topK,
-          .blockM = plan.tile.blockM};
+  return MoeRows::of(*ranks[rank]->routing, allWeights.on(rank), rank);
 }
 
 Status AllGatherMoe::verifyTokens(int64_t tokensPerRank, int64_t ownTokens) const {
@@ -215,7 +207,8 @@ Expected<MoeCall> AllGatherMoe::makeCall(runtime::Rank &rank, int64_t tokensPerR
   operands.offsets = own.routing->offsets();
   operands.tiles = own.order->tiles();
   operands.slotOfRow = own.routing->slotOfRow();
-  operands.ranks = {.spans = own.order->spans(), .ready = ready.on(id), .generation = words.generation(id)};
+  operands.ranks = {
+      .spans = own.order->spans(), .ready = ready.on(id), .generation = words.generation(id), .firstRank = id};
   MoeCall::Names names = {{"b_ptr", Weights}, {"c_ptr", Rows}};
   if (optionValues.blockScales) {
     operands.aScale = scales.on(id);

@@ -139,7 +139,7 @@ Expected<PreparedCall> prepareGroupedGemm(runtime::KernelProvider &kernels, runt
     call.arguments.emplace_back("segment_tiles_ptr", orNone(ranks.gates.address, ranks.segmentTiles));
     call.arguments.emplace_back("counter_ptr", orNone(ranks.gates.address, ranks.counters));
     call.arguments.emplace_back("gate_ptr", orNone(ranks.gates.address, ranks.gates));
-    call.arguments.emplace_back("rank", rank.id());
+    call.arguments.emplace_back("first_rank", ranks.firstRank);
     call.arguments.emplace_back("WORLD_SIZE", rank.numRanks());
   }
   if (byDescriptors) {

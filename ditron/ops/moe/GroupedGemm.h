@@ -38,6 +38,7 @@ struct GroupedGemmRanks {
   /// A stored tile is counted in `counters` [ranks] i32 for the ranks whose tokens it has; when all of `segmentTiles` are, the gate [ranks]
   /// i64 opens.
   runtime::Pointer segmentTiles = {}, counters = {}, gates = {};
+  uint32_t firstRank = 0;           ///< MoeRows'.
   uint32_t freeMultiprocessors = 0; ///< Left to others.
 };
 

@@ -42,6 +42,7 @@ Expected<PreparedCall> TileOrder::prepare(runtime::KernelProvider &kernels, runt
                     {"gate_ptr", ofDeparture(gates)},
                     {"tokens_per_rank", tokensPerRank},
                     {"tokens_per_chunk", ceilDivide(tokensPerRank, chunks)},
+                    {"first_rank", rows.firstRank},
                     {"rank", rank.id()},
                     {"WORLD_SIZE", ranks},
                     {"TURNS", turns},

@@ -13,11 +13,19 @@
 
 namespace ditron::ops {
 
-/// A rank's rows of experts, wherever they come from: where Routing has put them, counted from the rank's own tokens on.
+/// A rank's rows of experts: where Routing has put them.
 struct MoeRows {
   runtime::Pointer offsets, tiles, slotOfRow, rowOfSlot; ///< Routing's.
-  runtime::Pointer slotWeights;                          ///< [tokens of all ranks, topK] fp32.
+  runtime::Pointer slotWeights;                          ///< [tokens of all ranks, topK] fp32; null: ones.
   uint32_t experts = 0, topK = 0, blockM = 0;
+  uint32_t firstRank = 0; ///< With whose tokens the order of the tokens began, as Routing was told.
+
+  static MoeRows of(const Routing &routing, runtime::Pointer slotWeights, uint32_t firstRank = 0) {
+    const RoutingOptions &options = routing.options();
+    return {routing.offsets(),   routing.tiles(), routing.slotOfRow(),
+            routing.rowOfSlot(), slotWeights,     options.experts,
+            options.topK,        options.blockM,  firstRank};
+  }
 };
 
 class TileOrder {
@@ -36,7 +44,7 @@ public:
 
   /// Like Routing::tiles.
   runtime::Pointer tiles() const { return ordered.pointer(); }
-  /// [tiles, 2] int32: the first and the last chunk of each, counted from the own ones on.
+  /// [tiles, 2] int32: the first and the last chunk of each, counted from those of MoeRows::firstRank on.
   runtime::Pointer spans() const { return spansOf.pointer(); }
   /// [ranks] int32: tiles that have rows of each rank's tokens; of Departure.
   runtime::Pointer segmentTiles() const { return segments.pointer(); }

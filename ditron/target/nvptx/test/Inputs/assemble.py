@@ -243,7 +243,7 @@ cases.append((library("moe/tensor_parallel"), "share_choices", "*i32:16, *fp32:1
               constexpr(WORLD_SIZE=8, TOP_K=8, BLOCK=1024)))
 for arrival in [True, False]:
     gates = constexpr(segment_tiles_ptr=None, gate_ptr=None) if arrival else ", *i32:16, *i64:16"
-    cases.append((library("moe/tensor_parallel"), "order_tiles", "*i32:16, *i32:16, *i32:16, *i32:16, *i32:16" + gates + ", i32, i32, i32" +
+    cases.append((library("moe/tensor_parallel"), "order_tiles", "*i32:16, *i32:16, *i32:16, *i32:16, *i32:16" + gates + ", i32, i32, i32, i32" +
                   constexpr(WORLD_SIZE=8, TURNS=8, CHUNKS=4 if arrival else 1, TOP_K=8, TILES=1024, BLOCK_M=128, ARRIVAL=arrival), "--num-warps 8"))
 cases.append((library("moe/grouped_gemm"), "sum_slots", "*bf16:16, *i32:16, *fp32:16, *bf16:16, i32, i32:16, i32:16, i32:16" +
               constexpr(TOP_K=8, BLOCK=1024) + ", i32"))

@@ -1,0 +1,316 @@
+//===- MoeReduction.cpp - Rows of experts times their weights, added by token and over the ranks, overlapped ---------------===//
+#include "ditron/ops/moe/MoeReduction.h"
+
+#include "ditron/ops/CallSchedule.h"
+
+#include <fmt/format.h>
+
+namespace ditron::ops {
+
+namespace {
+
+/// One multiprocessor of so many adds and sends while the others multiply.
+constexpr uint32_t multiprocessorsPerSum = 8;
+/// Of what makes and fetches the sums of MoeResult::Everywhere, as GEMM+AllReduce's: long rows, many bytes on their way, and as many
+/// blocks on all ranks.
+constexpr uint32_t exchangeM = 16, exchangeN = 256, exchangeWarps = 8, mostExchangeBlocks = 128;
+
+/// The operands of a call by number.
+enum OperandNumber : size_t { Rows, Weights, Result, RowScales, WeightScales };
+
+std::string_view nameOf(MoeResult result) {
+  return result == MoeResult::Scattered ? "MoeReduceScatter" : "MoeAllReduce";
+}
+
+} // namespace
+
+std::string_view toString(MoeResult result) { return result == MoeResult::Scattered ? "moe_rs" : "moe_ar"; }
+
+Expected<MoeReduction> MoeReduction::create(runtime::World &world, runtime::KernelProvider &kernels,
+                                            const Options &options, const std::vector<MoeRows> &rows) {
+  const std::string_view operation = nameOf(options.result);
+  const std::string name(toString(options.result));
+  const uint32_t numRanks = world.numRanks();
+  DITRON_RETURN_IF_ERROR(world.requireOneNode(operation));
+  if (options.depth <= 0 || options.hidden <= 0 || options.maxTokens <= 0)
+    return invalidArgument(fmt::format("{}: depth is {}, hidden {}, maxTokens {}; all must be positive", operation,
+                                       options.depth, options.hidden, options.maxTokens));
+  if (options.partialType && *options.partialType != options.resultType && *options.partialType != DataType::F32)
+    return unsupported(fmt::format("{}: partial results of type {}; {} and fp32 are accepted", operation,
+                                   ditron::toString(*options.partialType), ditron::toString(options.resultType)));
+  if (rows.size() != numRanks)
+    return invalidArgument(
+        fmt::format("{}: rows of {} ranks are given; there are {}", operation, rows.size(), numRanks));
+  const MoeRows &any = rows[world.localRanks().front()];
+  for (uint32_t id : world.localRanks())
+    if (std::tuple(rows[id].experts, rows[id].topK, rows[id].blockM) != std::tuple(any.experts, any.topK, any.blockM) ||
+        rows[id].firstRank >= numRanks)
+      return invalidArgument(fmt::format("{}: rank {} has rows of {} experts, topK {}, tiles of {} rows, from rank {} "
+                                         "on; the first rank here has {}, {} "
+                                         "and {}, which all must have, and ranks are 0 to {}",
+                                         operation, id, rows[id].experts, rows[id].topK, rows[id].blockM,
+                                         rows[id].firstRank, any.experts, any.topK, any.blockM, numRanks - 1));
+  MoeReduction op;
+  op.optionValues = options;
+  op.world = &world;
+  op.kernels = &kernels;
+  op.experts = any.experts;
+  op.topK = any.topK;
+  op.planAgreement = PlanAgreement(world, operation);
+  op.agreement = std::make_shared<runtime::CallAgreement>(std::string(operation), numRanks);
+  const GroupedGemmProblem largest = op.problemFor(options.maxTokens);
+  op.plan = options.plan ? *options.plan : chooseGroupedGemmPlan(largest, world.target());
+  if (!options.plan) {
+    op.plan.tile.blockM = any.blockM;
+    op.plan.tile.numWarps = op.plan.tile.blockM >= 128 ? std::max(op.plan.tile.numWarps, 8u) : op.plan.tile.numWarps;
+  }
+  if (op.plan.tile.blockM != any.blockM)
+    return invalidArgument(fmt::format("{}: tiles of {} rows; the rows are cut into tiles of {}", operation,
+                                       op.plan.tile.blockM, any.blockM));
+  DITRON_RETURN_IF_ERROR(verifyGroupedGemm(largest, op.plan).withContext(operation));
+  DITRON_RETURN_IF_ERROR(op.planAgreement.begin(world, name));
+  DITRON_ASSIGN_OR_RETURN(op.words, CallWords::create(world, name, numRanks));
+  const int64_t shard = RowShards(options.maxTokens, numRanks).rowsPerRank * options.hidden;
+  const auto allocate = [&](runtime::SymmetricBuffer &buffer, DataType type, int64_t count,
+                            std::string_view part) -> Status {
+    DITRON_ASSIGN_OR_RETURN(buffer, world.allocateSymmetric(type, count, name + std::string(part)));
+    return Status::ok();
+  };
+  DITRON_RETURN_IF_ERROR(allocate(op.scatter, op.partialType(), numRanks * shard, "_scatter"));
+  DITRON_RETURN_IF_ERROR(allocate(op.arrived, DataType::I64, numRanks, "_arrived"));
+  if (options.result == MoeResult::Everywhere) {
+    DITRON_RETURN_IF_ERROR(allocate(op.reduced, options.resultType, shard, "_reduced"));
+    DITRON_RETURN_IF_ERROR(allocate(op.finished, DataType::I64, numRanks * mostExchangeBlocks, "_finished"));
+  }
+  op.ranks.resize(numRanks);
+  for (uint32_t id : world.localRanks()) {
+    runtime::Rank &rank = world.rank(id);
+    auto own = std::make_unique<PerRank>();
+    own->rows = rows[id];
+    DITRON_ASSIGN_OR_RETURN(own->side, runtime::SideStream::create(rank, name));
+    DITRON_ASSIGN_OR_RETURN(own->products, rank.allocate(options.resultType, largest.maxRows * options.hidden,
+                                                         fmt::format("{}_products", name)));
+    DITRON_ASSIGN_OR_RETURN(own->order, TileOrder::create(rank, name, largest.maxRows, op.experts, any.blockM));
+    op.ranks[id] = std::move(own);
+  }
+  return op;
+}
+
+GroupedGemmProblem MoeReduction::problemFor(int64_t tokens) const {
+  GroupedGemmProblem problem;
+  problem.maxRows = tokens * topK;
+  problem.experts = experts;
+  problem.n = optionValues.hidden;
+  problem.k = optionValues.depth;
+  problem.dtype = optionValues.dtype;
+  problem.resultType = optionValues.resultType;
+  problem.order = optionValues.weightOrder;
+  problem.blockScales = optionValues.blockScales;
+  problem.precision = optionValues.precision;
+  return problem;
+}
+
+Status MoeReduction::verifyTokens(int64_t tokens) const {
+  if (tokens < 1 || tokens > optionValues.maxTokens)
+    return invalidArgument(fmt::format("{}: {} tokens; 1 to {} (maxTokens) are accepted", nameOf(optionValues.result),
+                                       tokens, optionValues.maxTokens));
+  return Status::ok();
+}
+
+int64_t MoeReduction::slotOffset(int64_t tokens, uint32_t source, uint32_t owner) const {
+  const RowShards shards(tokens, world->numRanks());
+  // As what adds the slots has them.
+  const int64_t slotTokens = optionValues.result == MoeResult::Scattered ? shards.rowsOf(owner) : shards.rowsPerRank;
+  return source * slotTokens * optionValues.hidden;
+}
+
+Expected<PreparedCall> MoeReduction::productCall(runtime::Rank &rank, int64_t tokens) {
+  const uint32_t id = rank.id();
+  const PerRank &own = *ranks[id];
+  // Any buffers stand for the caller's: only their types and alignment matter.
+  const runtime::Pointer any = own.products.pointer();
+  GroupedGemmOperands operands;
+  operands.a = operands.b = any.as(optionValues.dtype);
+  operands.c = own.products.pointer();
+  operands.offsets = own.rows.offsets;
+  operands.tiles = own.order->tiles();
+  if (optionValues.blockScales)
+    operands.aScale = operands.bScale = any.as(DataType::F32);
+  operands.ranks = {.spans = own.order->spans(),
+                    .segmentTiles = own.order->segmentTiles(),
+                    .counters = words.counters(id),
+                    .gates = words.gates(id),
+                    .firstRank = own.rows.firstRank};
+  if (optionValues.schedule == Schedule::Overlapped && rank.numRanks() > 1)
+    operands.ranks.freeMultiprocessors = std::max(1u, rank.attributes().multiprocessors / multiprocessorsPerSum);
+  return prepareGroupedGemm(*kernels, rank, problemFor(tokens), operands, plan);
+}
+
+Status MoeReduction::addSums(runtime::Rank &rank, int64_t tokens, MoeCall &call) {
+  using runtime::Lane;
+  const uint32_t id = rank.id(), numRanks = rank.numRanks();
+  const PerRank &own = *ranks[id];
+  const RowShards shards(tokens, numRanks);
+  for (uint32_t step = 1; step <= numRanks; ++step) {
+    const uint32_t owner = (id + step) % numRanks;
+    if (shards.rowsOf(owner) == 0)
+      continue;
+    const int64_t firstSlot = shards.firstRowOf(owner) * topK;
+    call.sequence.signalWait(Lane::Side, words.gates(id) + owner, runtime::Compare::GreaterEqual, 1);
+    DITRON_ASSIGN_OR_RETURN(
+        PreparedCall sum,
+        prepareSlotSum(*kernels, rank, {shards.rowsOf(owner), optionValues.hidden, topK}, own.products.pointer(),
+                       own.rows.rowOfSlot + firstSlot,
+                       own.rows.slotWeights.address ? own.rows.slotWeights + firstSlot : runtime::Pointer(),
+                       scatter.on(id) + slotOffset(tokens, id, owner),
+                       owner == id ? std::nullopt : std::optional(owner)));
+    DITRON_RETURN_IF_ERROR(call.launch(Lane::Side, std::move(sum)));
+    // Behind the sums the generation word: no host value is baked into a captured call.
+    if (owner != id)
+      call.sequence.copy(Lane::Side,
+                         runtime::Copy::of(arrived.on(owner) + id, words.generation(id), 1,
+                                           fmt::format("{}_arrived to {}", toString(optionValues.result), owner)));
+  }
+  return Status::ok();
+}
+
+Status MoeReduction::addReduction(runtime::Rank &rank, int64_t tokens, MoeCall &call) {
+  using runtime::Lane;
+  const uint32_t id = rank.id();
+  const int64_t columns = optionValues.hidden, ownTokens = RowShards(tokens, rank.numRanks()).rowsOf(id);
+  if (optionValues.result == MoeResult::Everywhere) {
+    for (const std::string_view kernel : {"reduce_rows", "gather_rows"}) {
+      DITRON_ASSIGN_OR_RETURN(PreparedCall part,
+                              PreparedCall::create(*kernels, rank, exchangeCall(rank, kernel, tokens)));
+      DITRON_RETURN_IF_ERROR(call.launch(Lane::Main, std::move(part), {{"out_ptr", Result}}));
+    }
+    return Status::ok();
+  }
+  if (ownTokens == 0)
+    return Status::ok();
+  KernelCall reduce;
+  reduce.source = "tensor_parallel_gemm";
+  reduce.kernel = "reduce_segments";
+  reduce.grid = {static_cast<uint32_t>(ceilDivide(ownTokens, reduceBlockM)),
+                 static_cast<uint32_t>(ceilDivide(columns, reduceBlockN)), 1};
+  reduce.arguments = {{"partial_ptr", scatter.on(id) + slotOffset(tokens, id, id)},
+                      {"scatter_ptr", scatter.on(id)},
+                      {"out_ptr", ranks[id]->products.pointer()},
+                      {"arrived_ptr", arrived.on(id)},
+                      {"generation_ptr", words.generation(id)},
+                      {"rows", ownTokens},
+                      {"N", columns},
+                      {"stride_out", columns},
+                      {"rank", id},
+                      {"WORLD_SIZE", rank.numRanks()},
+                      {"BLOCK_M", reduceBlockM},
+                      {"BLOCK_N", reduceBlockN}};
+  DITRON_ASSIGN_OR_RETURN(PreparedCall prepared, PreparedCall::create(*kernels, rank, reduce));
+  return call.launch(Lane::Main, std::move(prepared), {{"out_ptr", Result}});
+}
+
+KernelCall MoeReduction::exchangeCall(const runtime::Rank &rank, std::string_view kernel, int64_t tokens) const {
+  const uint32_t id = rank.id();
+  const int64_t columns = optionValues.hidden,
+                tiles = ceilDivide(RowShards(tokens, rank.numRanks()).rowsPerRank, exchangeM) *
+                        ceilDivide(columns, exchangeN);
+  const auto blocks = static_cast<uint32_t>(
+      std::clamp<int64_t>(rank.attributes().multiprocessors * 3 / 4, 1, std::min<int64_t>(tiles, mostExchangeBlocks)));
+  KernelCall call;
+  call.source = "gemm_all_reduce";
+  call.kernel = kernel;
+  call.numWarps = exchangeWarps;
+  call.grid = {blocks, 1, 1};
+  if (kernel == "reduce_rows")
+    call.arguments = {{"partial_ptr", scatter.on(id)}, // the own sums are in their slot
+                      {"scatter_ptr", scatter.on(id)},
+                      {"arrived_ptr", arrived.on(id)},
+                      {"gate_ptr", words.gates(id)}};
+  for (auto &argument :
+       std::vector<std::pair<std::string, runtime::Argument>>{{"reduced_ptr", reduced.on(id)},
+                                                              {"out_ptr", ranks[id]->products.pointer()},
+                                                              {"finished_ptr", finished.on(id)},
+                                                              {"generation_ptr", words.generation(id)},
+                                                              {"chunk", 0},
+                                                              {"M", tokens},
+                                                              {"N", columns},
+                                                              {"stride_out", columns},
+                                                              {"chunk_rows", tokens},
+                                                              {"rank", id},
+                                                              {"WORLD_SIZE", rank.numRanks()},
+                                                              {"CHUNKS", 1},
+                                                              {"BLOCKS", mostExchangeBlocks},
+                                                              {"EXCHANGE_M", exchangeM},
+                                                              {"EXCHANGE_N", exchangeN}})
+    call.arguments.push_back(std::move(argument));
+  return call;
+}
+
+Expected<MoeCall> MoeReduction::makeCall(runtime::Rank &rank, int64_t tokens) {
+  using runtime::Lane;
+  const uint32_t id = rank.id();
+  const PerRank &own = *ranks[id];
+  MoeCall call(own.side);
+  DITRON_ASSIGN_OR_RETURN(PreparedCall enter, PreparedCall::create(*kernels, rank, words.enter(rank)));
+  DITRON_RETURN_IF_ERROR(call.launch(Lane::Main, std::move(enter)));
+  DITRON_ASSIGN_OR_RETURN(PreparedCall order,
+                          own.order->prepare(*kernels, rank, own.rows, TileOrder::By::Departure,
+                                             RowShards(tokens, rank.numRanks()).rowsPerRank, 1, words.gates(id)));
+  DITRON_RETURN_IF_ERROR(call.launch(Lane::Main, std::move(order)));
+  DITRON_ASSIGN_OR_RETURN(PreparedCall product, productCall(rank, tokens));
+  MoeCall::Names names = {{"a_ptr", Rows}, {"b_ptr", Weights}};
+  if (optionValues.blockScales)
+    names.insert(names.end(), {{"a_scale_ptr", RowScales}, {"b_scale_ptr", WeightScales}});
+  const bool overlaps = optionValues.schedule == Schedule::Overlapped;
+  if (!overlaps)
+    DITRON_RETURN_IF_ERROR(call.launch(Lane::Main, product, names));
+  call.sequence.join(Lane::Side);
+  DITRON_RETURN_IF_ERROR(addSums(rank, tokens, call));
+  if (overlaps)
+    DITRON_RETURN_IF_ERROR(call.launch(Lane::Main, product, names));
+  // What waits for the other ranks' sums may fill the GPU: the own ones, which they wait for, come before it.
+  call.sequence.join(Lane::Main);
+  DITRON_RETURN_IF_ERROR(addReduction(rank, tokens, call));
+  call.sequence.setAgreedCall({agreement, id, fmt::format("{} tokens", tokens)});
+  return call;
+}
+
+Status MoeReduction::prepare(runtime::Rank &rank, int64_t tokens) {
+  const std::string_view operation = nameOf(optionValues.result);
+  DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
+  const auto make = [&]() -> Status {
+    DITRON_RETURN_IF_ERROR(verifyTokens(tokens));
+    KeptPlans<MoeCall> &kept = ranks[rank.id()]->kept;
+    if (!kept.has({tokens})) { // graphs may have its kernels
+      DITRON_ASSIGN_OR_RETURN(MoeCall made, makeCall(rank, tokens));
+      kept.keep({tokens}, std::move(made));
+    }
+    runtime::CallSequence &sequence = kept.get({tokens})->sequence;
+    return sequence.isRecorded() ? Status::ok() : sequence.record(rank).withContext(operation);
+  };
+  const Status made = make();
+  DITRON_RETURN_IF_ERROR(planAgreement.reach(rank, made, fmt::format("a call of {} tokens", tokens), "segments"));
+  return made;
+}
+
+Status MoeReduction::enqueue(runtime::Rank &rank, runtime::Stream &stream, const MoeReductionOperands &operands,
+                             int64_t tokens) {
+  const std::string_view operation = nameOf(optionValues.result);
+  DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
+  DITRON_RETURN_IF_ERROR(verifyTokens(tokens));
+  for (const auto &[name, pointer, type] : {std::tuple("rows", operands.rows, optionValues.dtype),
+                                            std::tuple("weights", operands.weights, optionValues.dtype),
+                                            std::tuple("result", operands.result, optionValues.resultType)})
+    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, type));
+  if (optionValues.blockScales)
+    for (const auto &[name, pointer] :
+         {std::pair("rowScales", operands.rowScales), std::pair("weightScales", operands.weightScales)})
+      DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, DataType::F32));
+  const auto describe = [&] { return fmt::format("{} tokens", tokens); };
+  DITRON_ASSIGN_OR_RETURN(MoeCall * found, ranks[rank.id()]->kept.find(operation, stream, {tokens}, describe,
+                                                                       [&] { return makeCall(rank, tokens); }));
+  return found->enqueue(stream,
+                        {operands.rows, operands.weights, operands.result, operands.rowScales, operands.weightScales});
+}
+
+} // namespace ditron::ops
