@@ -84,7 +84,12 @@ protected:
   }
 };
 
-TEST_F(MoeLayer, EqualsTheReferenceOnAnyNumberOfRanks) {
+class MoeLayerSchedules : public MoeLayer, public testing::WithParamInterface<ops::Schedule> {};
+INSTANTIATE_TEST_SUITE_P(Both, MoeLayerSchedules, testing::Values(ops::Schedule::Overlapped, ops::Schedule::Unfused),
+                         [](const auto &info) { return std::string(toString(info.param)); });
+
+TEST_P(MoeLayerSchedules, EqualsTheReferenceOnAnyNumberOfRanks) {
+  const ops::Schedule schedule = GetParam();
   for (const uint32_t wanted : {1u, 2u, 4u}) {
     const uint32_t ranks = ranksOnTarget(wanted);
     if (ranks < wanted)
@@ -98,6 +103,7 @@ TEST_F(MoeLayer, EqualsTheReferenceOnAnyNumberOfRanks) {
       options.experts = 6;
       options.topK = 2;
       options.maxTokensPerRank = 20;
+      options.schedule = schedule;
       const Model model(options);
       std::vector<Buffer> kept;
       std::vector<TensorParallelMoeWeights> weights(ranks);
@@ -140,7 +146,7 @@ TEST_F(MoeLayer, EqualsTheReferenceOnAnyNumberOfRanks) {
   }
 }
 
-TEST_F(MoeLayer, ReplaysFollowTheTokens) {
+TEST_P(MoeLayerSchedules, ReplaysFollowTheTokens) {
   const uint32_t ranks = ranksOnTarget(2);
   REQUIRE_RANKS(2);
   start(ranks, seeded(3, 1));
@@ -151,6 +157,7 @@ TEST_F(MoeLayer, ReplaysFollowTheTokens) {
   options.experts = 5;
   options.topK = 3;
   options.maxTokensPerRank = 9;
+  options.schedule = GetParam();
   const Model model(options);
   std::vector<Buffer> kept, x, y;
   std::vector<TensorParallelMoeWeights> weights(ranks);
@@ -204,6 +211,10 @@ TEST_F(MoeLayer, WhatIsRefused) {
                   .status()
                   .message(),
               HasSubstr("32 inner columns do not divide by 3 ranks"));
+  options.topK = 5;
+  EXPECT_THAT(TensorParallelMoe::create(world(), sharedJit(), options, {}).status().message(),
+              HasSubstr("topK is 5 of 4 experts"));
+  options.topK = 1;
   options.inner = 33;
   EXPECT_THAT(TensorParallelMoe::create(world(), sharedJit(), options, {}).status().message(),
               HasSubstr("weights of 0 ranks are given; there are 3"));

@@ -41,31 +41,82 @@ Expected<TensorParallelMoe> TensorParallelMoe::create(runtime::World &world, run
   if (options.hidden <= 0 || options.inner <= 0 || options.maxTokensPerRank <= 0)
     return invalidArgument(fmt::format("{}: hidden is {}, inner {}, maxTokensPerRank {}; all must be positive",
                                        operation, options.hidden, options.inner, options.maxTokensPerRank));
+  if (options.experts == 0 || options.experts > mostExperts || options.topK == 0 ||
+      options.topK > std::min(options.experts, mostTopK))
+    return invalidArgument(
+        fmt::format("{}: topK is {} of {} experts; 1 to {} of both are accepted, and topK no more than {}", operation,
+                    options.topK, options.experts, mostExperts, std::min(std::max(options.experts, 1u), mostTopK)));
   if (options.inner % numRanks != 0)
     return invalidArgument(
         fmt::format("{}: {} inner columns do not divide by {} ranks", operation, options.inner, numRanks));
   if (weights.size() != numRanks)
     return invalidArgument(
         fmt::format("{}: weights of {} ranks are given; there are {}", operation, weights.size(), numRanks));
+  const bool oneNode = world.numNodes() == 1;
+  if (options.schedule == Schedule::Overlapped)
+    DITRON_RETURN_IF_ERROR(world.requireOneNode(fmt::format("{}: the overlapped schedule", operation)));
   TensorParallelMoe layer;
   layer.optionValues = options;
+  layer.optionValues.schedule = options.schedule.value_or(oneNode ? Schedule::Overlapped : Schedule::Unfused);
   layer.world = &world;
   layer.kernels = &kernels;
-  const int64_t rows = options.maxTokensPerRank * numRanks * options.topK;
-  layer.upPlan = chooseGroupedGemmPlan(upProblem(options, rows, numRanks), world.target());
-  layer.downPlan = chooseGroupedGemmPlan(downProblem(options, rows, numRanks), world.target());
-  layer.downPlan.tile.blockM = layer.upPlan.tile.blockM; // one table of tiles
+  layer.ranks.resize(numRanks);
+  for (uint32_t id : world.localRanks())
+    DITRON_RETURN_IF_ERROR(layer.allocate(world.rank(id), weights[id]));
+  DITRON_RETURN_IF_ERROR(layer.overlaps() ? layer.createOverlapped() : layer.createUnfused());
+  return layer;
+}
+
+Status TensorParallelMoe::createOverlapped() {
+  const TensorParallelMoeOptions &options = optionValues;
+  const uint32_t numRanks = world->numRanks();
+  AllGatherMoeOptions up;
+  up.dtype = up.resultType = options.dtype;
+  up.hidden = options.hidden;
+  up.columns = 2 * options.inner / numRanks;
+  up.experts = options.experts;
+  up.topK = options.topK;
+  up.maxTokensPerRank = options.maxTokensPerRank;
+  up.activation = Activation::SwiGlu;
+  up.precision = MultiplyPrecision::Ieee;
+  DITRON_ASSIGN_OR_RETURN(gatherMoe, AllGatherMoe::create(*world, *kernels, up));
+  MoeReductionOptions down;
+  down.dtype = down.resultType = options.dtype;
+  down.depth = options.inner / numRanks;
+  down.hidden = options.hidden;
+  down.maxTokens = options.maxTokensPerRank * numRanks;
+  down.precision = MultiplyPrecision::Ieee;
+  std::vector<MoeRows> rows(numRanks);
+  for (uint32_t id : world->localRanks())
+    rows[id] = gatherMoe->rows(id);
+  DITRON_ASSIGN_OR_RETURN(reduction, MoeReduction::create(*world, *kernels, down, rows));
+  return Status::ok();
+}
+
+Status TensorParallelMoe::createUnfused() {
+  const TensorParallelMoeOptions &options = optionValues;
+  const uint32_t numRanks = world->numRanks();
+  const int64_t tokens = options.maxTokensPerRank * numRanks, rows = tokens * options.topK;
+  upPlan = chooseGroupedGemmPlan(upProblem(options, rows, numRanks), world->target());
+  downPlan = chooseGroupedGemmPlan(downProblem(options, rows, numRanks), world->target());
+  downPlan.tile.blockM = upPlan.tile.blockM; // one table of tiles
   CollectiveOptions exchange;
   exchange.dtype = options.dtype;
   exchange.maxElements = options.maxTokensPerRank * options.hidden;
   exchange.kind = CollectiveKind::AllGather;
-  DITRON_ASSIGN_OR_RETURN(layer.gather, Collective::create(world, kernels, exchange));
+  DITRON_ASSIGN_OR_RETURN(gather, Collective::create(*world, *kernels, exchange));
   exchange.kind = CollectiveKind::ReduceScatter;
-  DITRON_ASSIGN_OR_RETURN(layer.scatter, Collective::create(world, kernels, exchange));
-  layer.ranks.resize(numRanks);
-  for (uint32_t id : world.localRanks())
-    DITRON_RETURN_IF_ERROR(layer.allocate(world.rank(id), weights[id]));
-  return layer;
+  DITRON_ASSIGN_OR_RETURN(scatter, Collective::create(*world, *kernels, exchange));
+  for (uint32_t id : world->localRanks()) {
+    runtime::Rank &rank = world->rank(id);
+    PerRank &own = *ranks[id];
+    DITRON_ASSIGN_OR_RETURN(
+        own.routing, Routing::create(rank, *kernels, {options.experts, options.topK, tokens, upPlan.tile.blockM}));
+    DITRON_ASSIGN_OR_RETURN(own.gathered, rank.allocate(options.dtype, tokens * options.hidden, "moe_gathered"));
+    DITRON_ASSIGN_OR_RETURN(own.rows, rank.allocate(options.dtype, rows * options.hidden, "moe_rows"));
+    DITRON_ASSIGN_OR_RETURN(own.sums, rank.allocate(options.dtype, tokens * options.hidden, "moe_sums"));
+  }
+  return Status::ok();
 }
 
 Status TensorParallelMoe::allocate(runtime::Rank &rank, const TensorParallelMoeWeights &weights) {
@@ -76,19 +127,12 @@ Status TensorParallelMoe::allocate(runtime::Rank &rank, const TensorParallelMoeW
   auto own = std::make_unique<PerRank>();
   own->weights = weights;
   const int64_t tokens = options.maxTokensPerRank * world->numRanks(), rows = tokens * options.topK;
-  DITRON_ASSIGN_OR_RETURN(own->routing,
-                          Routing::create(rank, *kernels, {options.experts, options.topK, tokens, upPlan.tile.blockM}));
-  const auto allocate = [&](runtime::Buffer &buffer, DataType type, int64_t count, std::string_view name) -> Status {
-    DITRON_ASSIGN_OR_RETURN(buffer, rank.allocate(type, count, name));
-    return Status::ok();
-  };
-  DITRON_RETURN_IF_ERROR(allocate(own->gathered, options.dtype, tokens * options.hidden, "moe_gathered"));
-  DITRON_RETURN_IF_ERROR(allocate(own->logits, DataType::F32, tokens * options.experts, "moe_logits"));
-  DITRON_RETURN_IF_ERROR(allocate(own->ids, DataType::I32, rows, "moe_ids"));
-  DITRON_RETURN_IF_ERROR(allocate(own->slotWeights, DataType::F32, rows, "moe_weights"));
-  DITRON_RETURN_IF_ERROR(allocate(own->inner, options.dtype, rows * options.inner / world->numRanks(), "moe_inner"));
-  DITRON_RETURN_IF_ERROR(allocate(own->rows, options.dtype, rows * options.hidden, "moe_rows"));
-  DITRON_RETURN_IF_ERROR(allocate(own->sums, options.dtype, tokens * options.hidden, "moe_sums"));
+  const int64_t routed = overlaps() ? options.maxTokensPerRank : tokens; // tokens that this rank chooses experts for
+  DITRON_ASSIGN_OR_RETURN(own->logits, rank.allocate(DataType::F32, routed * options.experts, "moe_logits"));
+  DITRON_ASSIGN_OR_RETURN(own->ids, rank.allocate(DataType::I32, routed * options.topK, "moe_ids"));
+  DITRON_ASSIGN_OR_RETURN(own->slotWeights, rank.allocate(DataType::F32, routed * options.topK, "moe_weights"));
+  DITRON_ASSIGN_OR_RETURN(own->inner,
+                          rank.allocate(options.dtype, rows * options.inner / world->numRanks(), "moe_inner"));
   ranks[rank.id()] = std::move(own);
   return Status::ok();
 }
@@ -100,20 +144,9 @@ Status TensorParallelMoe::verifyTokens(int64_t tokensPerRank) const {
   return Status::ok();
 }
 
-Expected<TensorParallelMoe::Plan> TensorParallelMoe::plan(runtime::Rank &rank, int64_t tokensPerRank) {
+Status TensorParallelMoe::appendRouter(runtime::Rank &rank, int64_t tokens, runtime::Pointer x, Plan &plan) {
   const TensorParallelMoeOptions &options = optionValues;
-  PerRank &own = *ranks[rank.id()];
-  const uint32_t numRanks = world->numRanks();
-  const int64_t tokens = tokensPerRank * numRanks, rows = tokens * options.topK;
-  DITRON_RETURN_IF_ERROR(own.routing->prepare(tokens));
-  DITRON_RETURN_IF_ERROR(gather->prepare(rank, tokensPerRank * options.hidden));
-  DITRON_RETURN_IF_ERROR(scatter->prepare(rank, tokensPerRank * options.hidden));
-  Plan plan;
-  const auto add = [&](Expected<PreparedCall> call) -> Status {
-    DITRON_RETURN_IF_ERROR(call.status());
-    plan.push_back(std::move(*call));
-    return Status::ok();
-  };
+  const PerRank &own = *ranks[rank.id()];
   GemmProblem logits;
   logits.m = tokens;
   logits.n = options.experts;
@@ -121,16 +154,36 @@ Expected<TensorParallelMoe::Plan> TensorParallelMoe::plan(runtime::Rank &rank, i
   logits.dtype = options.dtype;
   logits.resultType = DataType::F32;
   logits.precision = MultiplyPrecision::Ieee;
-  DITRON_RETURN_IF_ERROR(
-      add(prepareGemm(*kernels, rank, logits, own.gathered.pointer(), own.weights.router, own.logits.pointer())));
+  DITRON_ASSIGN_OR_RETURN(PreparedCall product,
+                          prepareGemm(*kernels, rank, logits, x, own.weights.router, own.logits.pointer()));
   const RouterProblem router = {.tokens = tokens,
                                 .experts = options.experts,
                                 .topK = options.topK,
                                 .score = options.score,
                                 .normalized = options.normalized,
                                 .scale = options.scale};
-  DITRON_RETURN_IF_ERROR(add(prepareRouter(*kernels, rank, router, own.logits.pointer(), own.weights.bias,
-                                           own.ids.pointer(), own.slotWeights.pointer())));
+  DITRON_ASSIGN_OR_RETURN(PreparedCall choice,
+                          prepareRouter(*kernels, rank, router, own.logits.pointer(), own.weights.bias,
+                                        own.ids.pointer(), own.slotWeights.pointer()));
+  plan.calls.push_back(std::move(product));
+  plan.calls.push_back(std::move(choice));
+  return Status::ok();
+}
+
+Expected<TensorParallelMoe::Plan> TensorParallelMoe::plan(runtime::Rank &rank, int64_t tokensPerRank) {
+  const TensorParallelMoeOptions &options = optionValues;
+  PerRank &own = *ranks[rank.id()];
+  const uint32_t numRanks = world->numRanks();
+  const int64_t tokens = tokensPerRank * numRanks, rows = tokens * options.topK;
+  Plan plan;
+  if (overlaps()) {
+    // Any buffer stands for the caller's x: only its type and alignment matter.
+    DITRON_RETURN_IF_ERROR(appendRouter(rank, tokensPerRank, own.inner.pointer(), plan));
+    DITRON_ASSIGN_OR_RETURN(plan.logitsTokens, plan.calls.front().pointerParameter("a_ptr"));
+    return plan;
+  }
+  DITRON_RETURN_IF_ERROR(own.routing->prepare(tokens));
+  DITRON_RETURN_IF_ERROR(appendRouter(rank, tokens, own.gathered.pointer(), plan));
   GroupedGemmOperands operands;
   operands.a = own.gathered.pointer();
   operands.b = own.weights.up;
@@ -138,20 +191,31 @@ Expected<TensorParallelMoe::Plan> TensorParallelMoe::plan(runtime::Rank &rank, i
   operands.offsets = own.routing->offsets();
   operands.tiles = own.routing->tiles();
   operands.slotOfRow = own.routing->slotOfRow();
-  DITRON_RETURN_IF_ERROR(add(prepareGroupedGemm(*kernels, rank, upProblem(options, rows, numRanks), operands, upPlan)));
+  DITRON_ASSIGN_OR_RETURN(PreparedCall up,
+                          prepareGroupedGemm(*kernels, rank, upProblem(options, rows, numRanks), operands, upPlan));
   operands.a = own.inner.pointer();
   operands.b = own.weights.down;
   operands.c = own.rows.pointer();
-  DITRON_RETURN_IF_ERROR(
-      add(prepareGroupedGemm(*kernels, rank, downProblem(options, rows, numRanks), operands, downPlan)));
-  DITRON_RETURN_IF_ERROR(add(prepareSlotSum(*kernels, rank, {tokens, options.hidden, options.topK}, own.rows.pointer(),
-                                            own.routing->rowOfSlot(), own.slotWeights.pointer(), own.sums.pointer())));
+  DITRON_ASSIGN_OR_RETURN(PreparedCall down,
+                          prepareGroupedGemm(*kernels, rank, downProblem(options, rows, numRanks), operands, downPlan));
+  DITRON_ASSIGN_OR_RETURN(PreparedCall sum,
+                          prepareSlotSum(*kernels, rank, {tokens, options.hidden, options.topK}, own.rows.pointer(),
+                                         own.routing->rowOfSlot(), own.slotWeights.pointer(), own.sums.pointer()));
+  for (PreparedCall *call : {&up, &down, &sum})
+    plan.calls.push_back(std::move(*call));
   return plan;
 }
 
 Status TensorParallelMoe::prepare(runtime::Rank &rank, int64_t tokensPerRank) {
   DITRON_RETURN_IF_ERROR(verifyTokens(tokensPerRank));
   PerRank &own = *ranks[rank.id()];
+  if (overlaps()) {
+    DITRON_RETURN_IF_ERROR(gatherMoe->prepare(rank, tokensPerRank));
+    DITRON_RETURN_IF_ERROR(reduction->prepare(rank, tokensPerRank * world->numRanks()));
+  } else {
+    DITRON_RETURN_IF_ERROR(gather->prepare(rank, tokensPerRank * optionValues.hidden));
+    DITRON_RETURN_IF_ERROR(scatter->prepare(rank, tokensPerRank * optionValues.hidden));
+  }
   const KeptPlans<Plan>::Key key = {tokensPerRank, optionValues.hidden};
   if (own.kept.has(key)) // graphs may have its kernels
     return Status::ok();
@@ -169,13 +233,22 @@ Status TensorParallelMoe::enqueue(runtime::Rank &rank, runtime::Stream &stream, 
   auto describe = [&] { return fmt::format("{} tokens of each rank", tokensPerRank); };
   DITRON_ASSIGN_OR_RETURN(Plan * found, own.kept.find(operation, stream, {tokensPerRank, optionValues.hidden}, describe,
                                                       [&] { return plan(rank, tokensPerRank); }));
+  if (overlaps()) {
+    DITRON_RETURN_IF_ERROR(found->calls.front().setPointer(found->logitsTokens, x));
+    for (const PreparedCall &call : found->calls)
+      DITRON_RETURN_IF_ERROR(call.enqueue(stream));
+    const AllGatherMoeOperands up = {x, own.ids, own.slotWeights, own.weights.up, own.inner, {}, {}};
+    DITRON_RETURN_IF_ERROR(gatherMoe->enqueue(rank, stream, up, tokensPerRank));
+    return reduction->enqueue(rank, stream, {own.inner, own.weights.down, y, {}, {}},
+                              tokensPerRank * world->numRanks());
+  }
   const int64_t elements = tokensPerRank * optionValues.hidden;
   DITRON_RETURN_IF_ERROR(gather->enqueue(rank, stream, x, own.gathered.pointer(), elements));
   constexpr size_t routerCalls = 2; // logits, choice
-  for (size_t i = 0; i < found->size(); ++i) {
+  for (size_t i = 0; i < found->calls.size(); ++i) {
     if (i == routerCalls)
       DITRON_RETURN_IF_ERROR(own.routing->enqueue(stream, own.ids.pointer(), tokensPerRank * world->numRanks()));
-    DITRON_RETURN_IF_ERROR((*found)[i].enqueue(stream));
+    DITRON_RETURN_IF_ERROR(found->calls[i].enqueue(stream));
   }
   return scatter->enqueue(rank, stream, own.sums.pointer(), y, elements);
 }

@@ -4,20 +4,20 @@
 //
 // Each rank has a slice of the inner columns of every expert. Tokens are dealt out to the ranks before and after:
 //
-//   gathered = AllGather(x)                        [tokens, hidden]
-//   ids, weights = router(gathered)                the same on all ranks
-//   inner = swiglu(gathered rows * up)             [rows, inner / ranks], without a copy of the rows
+//   gathered, ids, weights = AllGather(x, router(x))   [tokens, hidden], [tokens, topK]
+//   inner = swiglu(gathered rows * up)                 [rows, inner / ranks], without a copy of the rows
 //   y = ReduceScatter(sum of slots(inner * down))
 //
-// No step waits for the host, which knows the number of tokens and nothing of where they go.
+// Overlapped these are two operators, AllGatherMoe and MoeReduction; unfused each step is done on all ranks before the next, and the router
+// is applied to the gathered tokens. No step waits for the host, which knows the number of tokens and nothing of where they go.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_OPS_LAYERS_TENSORPARALLELMOE_H
 #define DITRON_OPS_LAYERS_TENSORPARALLELMOE_H
 
 #include "ditron/ops/collectives/Collective.h"
-#include "ditron/ops/moe/GroupedGemm.h"
-#include "ditron/ops/moe/Routing.h"
+#include "ditron/ops/moe/AllGatherMoe.h"
+#include "ditron/ops/moe/MoeReduction.h"
 
 namespace ditron::ops {
 
@@ -31,6 +31,8 @@ struct TensorParallelMoeOptions {
   bool normalized = true; ///< As RouterProblem's, like the next.
   double scale = 1;
   int64_t maxTokensPerRank = 0; ///< Sizes the workspaces.
+  /// Not given: overlapped on one node, unfused between nodes, where there is no overlapped form.
+  std::optional<Schedule> schedule = std::nullopt;
 };
 
 /// One rank's weights; they stay where they are as long as the layer.
@@ -52,28 +54,40 @@ public:
   /// Compiles and loads what calls with so many tokens of each rank need.
   Status prepare(runtime::Rank &rank, int64_t tokensPerRank);
   /// Enqueues one call; all ranks make the same sequence of calls, with the same number. x, y: [tokensPerRank, hidden] of options.dtype;
-  /// they may be the same. They may be reused once the work enqueued on `stream` so far has run.
+  /// they may be the same, and are multiples of 16 bytes where the schedule is overlapped. They may be reused once the work enqueued on `stream` so far has run.
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer x, runtime::Pointer y,
                  int64_t tokensPerRank);
 
+  /// With the schedule that was chosen.
   const TensorParallelMoeOptions &options() const { return optionValues; }
 
 private:
-  using Plan = std::vector<PreparedCall>;
+  struct Plan {
+    std::vector<PreparedCall> calls;
+    uint32_t logitsTokens = 0; ///< Overlapped: the parameter of the first call that is x.
+  };
   struct PerRank {
     TensorParallelMoeWeights weights;
-    runtime::Buffer gathered, logits, ids, slotWeights, inner, rows, sums;
+    runtime::Buffer logits, ids, slotWeights, inner;
+    runtime::Buffer gathered, rows, sums; ///< Unfused, like the next.
     std::optional<Routing> routing;
     KeptPlans<Plan> kept;
   };
+  bool overlaps() const { return optionValues.schedule == Schedule::Overlapped; }
+  Status createOverlapped();
+  Status createUnfused();
   Status allocate(runtime::Rank &rank, const TensorParallelMoeWeights &weights);
+  /// The choice of each of so many tokens' experts.
+  Status appendRouter(runtime::Rank &rank, int64_t tokens, runtime::Pointer x, Plan &plan);
   Status verifyTokens(int64_t tokensPerRank) const;
   Expected<Plan> plan(runtime::Rank &rank, int64_t tokensPerRank);
 
   TensorParallelMoeOptions optionValues;
   runtime::World *world = nullptr;
   runtime::KernelProvider *kernels = nullptr;
-  GemmPlan upPlan, downPlan;
+  std::optional<AllGatherMoe> gatherMoe; ///< Overlapped, like the next.
+  std::optional<MoeReduction> reduction;
+  GemmPlan upPlan, downPlan; ///< Unfused, like the next.
   std::optional<Collective> gather, scatter;
   std::vector<std::unique_ptr<PerRank>> ranks; ///< Null for ranks of other processes.
 };

@@ -249,16 +249,17 @@ Status AllGatherMoe::enqueue(runtime::Rank &rank, runtime::Stream &stream, const
   DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
   const int64_t tokens = ownTokens.value_or(tokensPerRank);
   DITRON_RETURN_IF_ERROR(verifyTokens(tokensPerRank, tokens));
-  for (const auto &[name, pointer, type] :
-       {std::tuple("tokens", operands.tokens, optionValues.dtype), std::tuple("ids", operands.ids, DataType::I32),
-        std::tuple("slotWeights", operands.slotWeights, DataType::F32),
-        std::tuple("weights", operands.weights, optionValues.dtype),
-        std::tuple("rows", operands.rows, optionValues.resultType)})
-    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, type));
+  std::vector<std::tuple<std::string_view, runtime::Pointer, DataType>> given = {
+      {"tokens", operands.tokens, optionValues.dtype},
+      {"ids", operands.ids, DataType::I32},
+      {"slotWeights", operands.slotWeights, DataType::F32},
+      {"weights", operands.weights, optionValues.dtype},
+      {"rows", operands.rows, optionValues.resultType}};
   if (optionValues.blockScales)
-    for (const auto &[name, pointer] :
-         {std::pair("tokenScales", operands.tokenScales), std::pair("weightScales", operands.weightScales)})
-      DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, DataType::F32));
+    given.insert(given.end(), {{"tokenScales", operands.tokenScales, DataType::F32},
+                               {"weightScales", operands.weightScales, DataType::F32}});
+  for (const auto &[name, pointer, type] : given)
+    DITRON_RETURN_IF_ERROR(verifyAlignedPointer(operation, name, pointer, type));
   const auto describe = [&] { return fmt::format("{} tokens of each rank, {} of them own", tokensPerRank, tokens); };
   DITRON_ASSIGN_OR_RETURN(MoeCall * found,
                           ranks[rank.id()]->kept.find(operation, stream, {tokensPerRank, tokens}, describe,

@@ -7,10 +7,21 @@
 #ifndef DITRON_OPS_MOE_MOECALL_H
 #define DITRON_OPS_MOE_MOECALL_H
 
-#include "ditron/ops/KernelLaunch.h"
+#include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/KeptPlans.h"
 #include "ditron/runtime/CallSequence.h"
 
 namespace ditron::ops {
+
+/// verifyPointerType of an operand whose address must be a multiple of planAlignment.
+inline Status verifyAlignedPointer(std::string_view operation, std::string_view name, runtime::Pointer pointer,
+                                   DataType type) {
+  DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, type));
+  if (alignmentOf(pointer) != planAlignment)
+    return invalidArgument(fmt::format("{}: {} is at {}, which is not a multiple of {} bytes", operation, name,
+                                       fmt::ptr(pointer.address), planAlignment));
+  return Status::ok();
+}
 
 class MoeCall {
 public:

@@ -293,19 +293,26 @@ Status MoeReduction::prepare(runtime::Rank &rank, int64_t tokens) {
   return made;
 }
 
+Status MoeReduction::verify(const MoeReductionOperands &operands) const {
+  const std::string_view operation = nameOf(optionValues.result);
+  std::vector<std::tuple<std::string_view, runtime::Pointer, DataType>> given = {
+      {"rows", operands.rows, optionValues.dtype},
+      {"weights", operands.weights, optionValues.dtype},
+      {"result", operands.result, optionValues.resultType}};
+  if (optionValues.blockScales)
+    given.insert(given.end(), {{"rowScales", operands.rowScales, DataType::F32},
+                               {"weightScales", operands.weightScales, DataType::F32}});
+  for (const auto &[name, pointer, type] : given)
+    DITRON_RETURN_IF_ERROR(verifyAlignedPointer(operation, name, pointer, type));
+  return Status::ok();
+}
+
 Status MoeReduction::enqueue(runtime::Rank &rank, runtime::Stream &stream, const MoeReductionOperands &operands,
                              int64_t tokens) {
   const std::string_view operation = nameOf(optionValues.result);
   DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
   DITRON_RETURN_IF_ERROR(verifyTokens(tokens));
-  for (const auto &[name, pointer, type] : {std::tuple("rows", operands.rows, optionValues.dtype),
-                                            std::tuple("weights", operands.weights, optionValues.dtype),
-                                            std::tuple("result", operands.result, optionValues.resultType)})
-    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, type));
-  if (optionValues.blockScales)
-    for (const auto &[name, pointer] :
-         {std::pair("rowScales", operands.rowScales), std::pair("weightScales", operands.weightScales)})
-      DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, DataType::F32));
+  DITRON_RETURN_IF_ERROR(verify(operands));
   const auto describe = [&] { return fmt::format("{} tokens", tokens); };
   DITRON_ASSIGN_OR_RETURN(MoeCall * found, ranks[rank.id()]->kept.find(operation, stream, {tokens}, describe,
                                                                        [&] { return makeCall(rank, tokens); }));

@@ -67,6 +67,8 @@ public:
   /// Operands may be reused once the work enqueued on `stream` so far has run. What was not prepared is made now, which a capture
   /// does not allow.
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, const MoeReductionOperands &operands, int64_t tokens);
+  /// Ok, or what is wrong with operands: for who enqueues other work before the call.
+  Status verify(const MoeReductionOperands &operands) const;
 
   const Options &options() const { return optionValues; }
   /// Bytes of symmetric memory per rank.
