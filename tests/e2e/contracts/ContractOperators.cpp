@@ -10,6 +10,8 @@
 #include "ditron/ops/Reference.h"
 #include "ditron/ops/collectives/AllReduceRmsNorm.h"
 #include "ditron/ops/collectives/Collective.h"
+#include "ditron/ops/moe/AllGatherMoe.h"
+#include "ditron/ops/moe/MoeReduction.h"
 
 #include <fmt/format.h>
 
@@ -520,6 +522,159 @@ ContractEntry gemmAllReduce(AllReduceForm form) {
   return entry;
 }
 
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Mixtures of experts
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+/// AllGatherMoe and behind it a MoeReduction, with sizes.m tokens of each rank, sizes.k elements of a token and sizes.n of a result. Which
+/// experts tokens have is a part of the data: other rows with every set.
+class MoeUnderContract final : public OperatorUnderContract {
+public:
+  static constexpr uint32_t experts = 3, topK = 2;
+  static constexpr int64_t inner = 24; ///< Columns of a rank's slice.
+
+  static Expected<std::unique_ptr<OperatorUnderContract>> create(World &world, const ContractChoice &choice,
+                                                                 ops::MoeResult result, ops::Schedule schedule) {
+    Draws draws(choice.draw);
+    ops::AllGatherMoeOptions up;
+    up.dtype = up.resultType = choice.dtype;
+    up.hidden = choice.most.k;
+    up.columns = inner;
+    up.experts = experts;
+    up.topK = topK;
+    up.maxTokensPerRank = choice.most.m;
+    up.weightOrder = draws.of({MatrixOrder::Transposed, MatrixOrder::Plain});
+    up.schedule = schedule;
+    up.chunksPerRank = draws.of({1u, 2u, 3u});
+    up.tile = draws.of<ops::TileConfig>(
+        {{.blockM = 64, .blockN = 64, .blockK = 32, .groupM = 4, .numWarps = 4, .numStages = 2},
+         {.blockM = 64, .blockN = 32, .blockK = 64, .groupM = 2, .numWarps = 4, .numStages = 3}});
+    auto made = std::make_unique<MoeUnderContract>();
+    made->world = &world;
+    made->ranks = world.numRanks();
+    DITRON_ASSIGN_OR_RETURN(made->gather, ops::AllGatherMoe::create(world, sharedJit(), up));
+    ops::MoeReductionOptions down;
+    down.result = result;
+    down.dtype = down.resultType = choice.dtype;
+    if (draws.of({false, false, true}))
+      down.partialType = DataType::F32;
+    down.depth = inner;
+    down.hidden = choice.most.n;
+    down.maxTokens = choice.most.m * world.numRanks();
+    down.weightOrder = draws.of({MatrixOrder::Transposed, MatrixOrder::Plain});
+    down.schedule = schedule;
+    std::vector<ops::MoeRows> rows;
+    for (uint32_t id = 0; id < world.numRanks(); ++id) {
+      rows.push_back(made->gather->rows(id));
+      DITRON_ASSIGN_OR_RETURN(
+          Buffer buffer, world.rank(id).allocate(choice.dtype, made->gather->mostRows(choice.most.m) * inner, "inner"));
+      made->innerRows.push_back(std::move(buffer));
+    }
+    DITRON_ASSIGN_OR_RETURN(made->reduction, ops::MoeReduction::create(world, sharedJit(), down, rows));
+    return std::unique_ptr<OperatorUnderContract>(std::move(made));
+  }
+
+  std::vector<ContractOperand> operands(const CallSizes &sizes, uint32_t) const override {
+    const DataType type = gather->options().dtype;
+    const int64_t k = gather->options().hidden, n = reduction->options().hidden;
+    return {{.name = "tokens", .type = type, .elements = sizes.m * k},
+            {.name = "ids", .type = DataType::I32, .elements = sizes.m * topK},
+            {.name = "slot weights", .type = DataType::F32, .elements = sizes.m * topK},
+            {.name = "up", .type = type, .elements = experts * inner * k},
+            {.name = "down", .type = type, .elements = experts * n * inner},
+            {.name = "out", .type = type, .elements = (isScattered() ? 1 : ranks) * sizes.m * n, .isResult = true}};
+  }
+  Status prepare(Rank &rank, const CallSizes &sizes) override {
+    DITRON_RETURN_IF_ERROR(gather->prepare(rank, sizes.m));
+    return reduction->prepare(rank, sizes.m * ranks);
+  }
+  Status enqueue(Rank &rank, Stream &stream, const std::vector<Pointer> &o, const CallSizes &sizes) override {
+    DITRON_RETURN_IF_ERROR(ops::verifyRank("MoeUnderContract", *world, rank));
+    const Buffer &rows = innerRows[rank.id()];
+    const ops::MoeReductionOperands down = {rows, o[4], o[5], {}, {}};
+    // What is wrong with the second call's operands is found before the first is enqueued.
+    DITRON_RETURN_IF_ERROR(reduction->verify(down));
+    DITRON_RETURN_IF_ERROR(gather->enqueue(rank, stream, {o[0], o[1], o[2], o[3], rows, {}, {}}, sizes.m));
+    return reduction->enqueue(rank, stream, down, sizes.m * ranks);
+  }
+  /// Inner rows, rows and each rank's sums are rounded; sums are made in fp32, a token's in the order of its slots, the ranks' in theirs.
+  void compute(const CallSizes &sizes, std::vector<RankValues> &values) const override {
+    const DataType type = gather->options().dtype, partialType = reduction->options().partialType.value_or(type);
+    const int64_t k = gather->options().hidden, n = reduction->options().hidden, tokens = sizes.m * ranks;
+    std::vector<float> sums(tokens * n);
+    for (uint32_t r = 0; r < ranks; ++r) {
+      const std::vector<double> &up = values[r][3], &down = values[r][4];
+      for (int64_t token = 0; token < tokens; ++token) {
+        const RankValues &source = values[token / sizes.m];
+        const int64_t local = token % sizes.m;
+        std::vector<float> partial(n);
+        for (int64_t slot = local * topK; slot < (local + 1) * topK; ++slot) {
+          const double id = source[1][slot];
+          if (id < 0 || id >= experts)
+            continue;
+          const auto expert = static_cast<int64_t>(id);
+          std::vector<double> row(inner);
+          for (int64_t i = 0; i < inner; ++i) {
+            double sum = 0;
+            for (int64_t depth = 0; depth < k; ++depth)
+              sum += source[0][local * k + depth] *
+                     up[expert * inner * k + place(gather->options().weightOrder, i, depth, inner, k)];
+            row[i] = roundedTo(type, sum);
+          }
+          for (int64_t column = 0; column < n; ++column) {
+            double sum = 0;
+            for (int64_t i = 0; i < inner; ++i)
+              sum += row[i] * down[expert * n * inner + place(reduction->options().weightOrder, column, i, n, inner)];
+            partial[column] += static_cast<float>(roundedTo(type, sum)) * static_cast<float>(source[2][slot]);
+          }
+        }
+        for (int64_t column = 0; column < n; ++column)
+          sums[token * n + column] += static_cast<float>(roundedTo(partialType, partial[column]));
+      }
+    }
+    for (uint32_t r = 0; r < ranks; ++r) {
+      const int64_t first = isScattered() ? r * sizes.m : 0, count = isScattered() ? sizes.m : tokens;
+      for (int64_t i = first * n; i < (first + count) * n; ++i)
+        values[r][5].push_back(roundedTo(type, sums[i]));
+    }
+  }
+  double fractionTolerance() const override {
+    return 3 * ops::toleranceFor(gather->options().dtype, ops::MultiplyPrecision::Tf32).relative;
+  }
+  bool givesAllRanksTheSame() const override { return !isScattered(); }
+  std::string describe() const override {
+    return fmt::format("ag_moe and {} of {}, {}, {} chunks", toString(reduction->options().result),
+                       toString(gather->options().dtype), toString(gather->options().schedule),
+                       gather->options().chunksPerRank);
+  }
+
+private:
+  bool isScattered() const { return reduction->options().result == ops::MoeResult::Scattered; }
+  static int64_t place(MatrixOrder order, int64_t column, int64_t depth, int64_t n, int64_t k) {
+    return order == MatrixOrder::Transposed ? column * k + depth : depth * n + column;
+  }
+
+  World *world = nullptr;
+  std::optional<ops::AllGatherMoe> gather;
+  std::optional<ops::MoeReduction> reduction;
+  std::vector<Buffer> innerRows;
+  uint32_t ranks = 0;
+};
+
+ContractEntry mixtureOfExperts(ops::MoeResult result, ops::Schedule schedule) {
+  ContractEntry entry;
+  entry.name = fmt::format("ag_moe_{}_{}", toString(result), toString(schedule));
+  entry.dtypes = {DataType::BF16, DataType::F16, DataType::F32};
+  entry.most = {.m = 300, .n = 600, .k = 600};
+  entry.typical = {{{.m = 1, .n = 40, .k = 48}, {.m = 11, .n = 40, .k = 48}, {.m = 30, .n = 40, .k = 48}}};
+  entry.anyAlignment = false;
+  entry.fixedColumns = entry.fixedDepth = true;
+  entry.make = [=](World &world, const ContractChoice &choice) {
+    return MoeUnderContract::create(world, choice, result, schedule);
+  };
+  return entry;
+}
+
 std::vector<ContractEntry> makeTable() {
   constexpr CollectiveForm packets = CollectiveForm::Packets, chunks = CollectiveForm::Chunks;
   std::vector<ContractEntry> table;
@@ -541,6 +696,9 @@ std::vector<ContractEntry> makeTable() {
   for (AllReduceForm form : {AllReduceForm::Auto, AllReduceForm::OneShot, AllReduceForm::FusedTwoShot,
                              AllReduceForm::TwoShot, AllReduceForm::Unfused})
     table.push_back(gemmAllReduce(form));
+  table.push_back(mixtureOfExperts(ops::MoeResult::Scattered, ops::Schedule::Overlapped));
+  table.push_back(mixtureOfExperts(ops::MoeResult::Scattered, ops::Schedule::Unfused));
+  table.push_back(mixtureOfExperts(ops::MoeResult::Everywhere, ops::Schedule::Overlapped));
   return table;
 }
 
