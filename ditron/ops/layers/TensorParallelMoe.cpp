@@ -207,6 +207,7 @@ Expected<TensorParallelMoe::Plan> TensorParallelMoe::plan(runtime::Rank &rank, i
 }
 
 Status TensorParallelMoe::prepare(runtime::Rank &rank, int64_t tokensPerRank) {
+  DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
   DITRON_RETURN_IF_ERROR(verifyTokens(tokensPerRank));
   PerRank &own = *ranks[rank.id()];
   if (overlaps()) {
@@ -226,6 +227,7 @@ Status TensorParallelMoe::prepare(runtime::Rank &rank, int64_t tokensPerRank) {
 
 Status TensorParallelMoe::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer x, runtime::Pointer y,
                                   int64_t tokensPerRank) {
+  DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
   DITRON_RETURN_IF_ERROR(verifyTokens(tokensPerRank));
   for (auto [name, pointer] : {std::pair("x", x), std::pair("y", y)})
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, optionValues.dtype));

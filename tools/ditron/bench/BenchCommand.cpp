@@ -325,6 +325,7 @@ void addBenchCommand(CLI::App &app, CommandContext &context) {
   addOperator(*bench, context, OverlapOperator::GemmAllReduce, "C = all_reduce(A * B)");
   addCollectiveBenchCommands(*bench, context);
   addTransferBenchCommands(*bench, context);
+  addMoeBenchCommands(*bench, context);
   addKernelBenchCommands(*bench, context);
   for (CLI::App *command : bench->get_subcommands([](CLI::App *) { return true; }))
     command->fallthrough(); // --time may come behind the operator's name

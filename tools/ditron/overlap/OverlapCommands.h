@@ -18,6 +18,8 @@ void addKernelBenchCommands(CLI::App &bench, CommandContext &context);
 void addCollectiveBenchCommands(CLI::App &bench, CommandContext &context);
 /// `ditron bench all_to_all_v|send_receive|barrier`, below `ditron bench`: transfers by sizes.
 void addTransferBenchCommands(CLI::App &bench, CommandContext &context);
+/// ag_moe, moe_rs, moe_ar.
+void addMoeBenchCommands(CLI::App &bench, CommandContext &context);
 /// `ditron demo`: both operators on 8 simulated GPUs, verified; fails when a result is wrong or nothing overlapped.
 void addDemoCommand(CLI::App &app, CommandContext &context);
 
