@@ -35,6 +35,18 @@ def store_rows(c_ptr, result, row, end, column, columns, stride_c, BLOCK_M: tl.c
 
 
 @triton.jit
+def scales_of_rows(a_scale_ptr, rows, K):
+    """Where the scales of the first block of each row of A are; the others follow."""
+    return a_scale_ptr + rows.to(tl.int64) * tl.cdiv(K, SCALED)
+
+
+@triton.jit
+def scales_of_columns(b_scale_ptr, expert, columns, N, K):
+    """The same of columns of an expert's weights."""
+    return b_scale_ptr + (tl.cast(expert, tl.int64) * tl.cdiv(N, SCALED) + columns // SCALED) * tl.cdiv(K, SCALED)
+
+
+@triton.jit
 def count_tile(spans_ptr, segment_tiles_ptr, counter_ptr, gate_ptr, tile_m, tiles_n, first_rank, WORLD_SIZE: tl.constexpr):
     """What this block has stored for a tile is there; the chunks of its span are whole shards."""
     first = tl.load(spans_ptr + 2 * tile_m)
@@ -52,9 +64,10 @@ def count_tile(spans_ptr, segment_tiles_ptr, counter_ptr, gate_ptr, tile_m, tile
 @triton.jit(do_not_specialize=["first_rank"])
 def grouped_gemm(a_ptr, b_ptr, c_ptr, offsets_ptr, tiles_ptr, rows, weight_rows, N, K, stride_a, stride_c, BLOCK_M: tl.constexpr,
                  BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, B_TRANSPOSED: tl.constexpr, ACTIVATION: tl.constexpr,
-                 PRECISION: tl.constexpr, spans_ptr=None, segment_tiles_ptr=None, counter_ptr=None, gate_ptr=None, first_rank=0,
-                 WORLD_SIZE: tl.constexpr = 1):
-    """weight_rows: those of B as [weight_rows, K] or [weight_rows, N], all experts one after the other."""
+                 PRECISION: tl.constexpr, a_scale_ptr=None, b_scale_ptr=None, spans_ptr=None, segment_tiles_ptr=None, counter_ptr=None,
+                 gate_ptr=None, first_rank=0, WORLD_SIZE: tl.constexpr = 1):
+    """weight_rows: those of B as [weight_rows, K] or [weight_rows, N], all experts one after the other. With block scales BLOCK_K is one
+    block or a part of it, and B is transposed, as the tensor cores read 8-bit operands."""
     a_desc = tl.make_tensor_descriptor(a_ptr, shape=[rows, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
     if B_TRANSPOSED:
         b_desc = tl.make_tensor_descriptor(b_ptr, shape=[weight_rows, K], strides=[K, 1], block_shape=[BLOCK_N, BLOCK_K])
@@ -70,18 +83,30 @@ def grouped_gemm(a_ptr, b_ptr, c_ptr, offsets_ptr, tiles_ptr, rows, weight_rows,
         tile_m, tile_n = grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
         expert = tl.load(tiles_ptr + 1 + 2 * tile_m)
         row = tl.load(tiles_ptr + 2 + 2 * tile_m)
+        end = tl.load(offsets_ptr + expert + 1)
         column = tile_n * BLOCK_N
+        if a_scale_ptr is not None:
+            is_row = tl.arange(0, BLOCK_M) < end - row
+            is_column = tl.arange(0, BLOCK_N) < N - column
+            a_scales = scales_of_rows(a_scale_ptr, row + tl.arange(0, BLOCK_M), K)
+            b_scales = scales_of_columns(b_scale_ptr, expert, column + tl.arange(0, BLOCK_N), N, K)
         sums = tl.zeros((BLOCK_M, BLOCK_N), dtype=sum_type(a_ptr.dtype.element_ty))
         for k in range(0, k_tiles):
             a = a_desc.load([row, k * BLOCK_K])
-            if B_TRANSPOSED:
+            if a_scale_ptr is not None:
+                b = b_desc.load([expert * N + column, k * BLOCK_K])
+                products = tl.dot(a, b.T, max_num_imprecise_acc=exact_depth(BLOCK_K))
+                block = k * BLOCK_K // SCALED
+                a_scale = tl.load(a_scales + block, mask=is_row, other=0.0)
+                b_scale = tl.load(b_scales + block, mask=is_column, other=0.0)
+                sums += products * a_scale[:, None] * b_scale[None, :]
+            elif B_TRANSPOSED:
                 b = b_desc.load([expert * N + column, k * BLOCK_K])
                 sums = tl.dot(a, b.T, sums, input_precision=PRECISION, max_num_imprecise_acc=exact_depth(BLOCK_K))
             else:
                 b = b_desc.load([expert * K + k * BLOCK_K, column])
                 sums = tl.dot(a, b, sums, input_precision=PRECISION, max_num_imprecise_acc=exact_depth(BLOCK_K))
         result = activated(sums.to(tl.float32), ACTIVATION, BLOCK_M, BLOCK_N).to(c_ptr.dtype.element_ty)
-        end = tl.load(offsets_ptr + expert + 1)
         store_rows(c_ptr, result, row, end, tile_n * RESULT_N, result_columns(N, ACTIVATION), stride_c, BLOCK_M, RESULT_N)
         if gate_ptr is not None:
             count_tile(spans_ptr, segment_tiles_ptr, counter_ptr, gate_ptr, tile_m, tiles_n, first_rank, WORLD_SIZE)
@@ -131,9 +156,8 @@ def grouped_gemm_pointers(a_ptr, b_ptr, c_ptr, offsets_ptr, tiles_ptr, slot_of_r
             b_ptrs = weights_ptr + column + (depths[:, None] * N + offsets_n[None, :])
             b_step = BLOCK_K * N
         if BLOCK_SCALES:
-            blocks_k = tl.cdiv(K, SCALED)
-            a_scales = row_scales_ptr + source * blocks_k
-            b_scales = b_scale_ptr + (tl.cast(expert, tl.int64) * tl.cdiv(N, SCALED) + (column + offsets_n) // SCALED) * blocks_k
+            a_scales = scales_of_rows(row_scales_ptr, source, K)
+            b_scales = scales_of_columns(b_scale_ptr, expert, column + offsets_n, N, K)
         sums = tl.zeros((BLOCK_M, BLOCK_N), dtype=sum_type(a_ptr.dtype.element_ty))
         for k in range(0, tl.cdiv(K, BLOCK_K)):
             left = K - k * BLOCK_K

@@ -334,6 +334,7 @@ public:
   void create() {
     const uint32_t ranks = world.numRanks();
     const ops::RowShards shards(tokens, ranks);
+    blocks = ops::ceilDivide(options.depth, 128);
     std::vector<ops::MoeRows> rows;
     for (uint32_t id = 0; id < ranks; ++id) {
       auto made = ops::Routing::create(world.rank(id), sharedJit(), {experts, topK, options.maxTokens, blockM});
@@ -350,6 +351,13 @@ public:
       results.push_back(allocate(options.resultType, (isScattered() ? shards.rowsOf(id) : tokens) * options.hidden));
       weightValues.push_back(ops::randomValues(options.dtype, weightCount, 300 + id));
       EXPECT_OK(weights[id].uploadFloats(weightValues[id]));
+      if (options.blockScales) {
+        const int64_t count = experts * ops::ceilDivide(options.hidden, 128) * blocks;
+        rowScales.push_back(allocate(DataType::F32, tokens * topK * blocks));
+        weightScales.push_back(allocate(DataType::F32, count));
+        weightScaleValues.push_back(ops::randomValues(DataType::F32, count, 400 + id));
+        EXPECT_OK(weightScales[id].uploadFloats(weightScaleValues[id]));
+      }
       const int64_t firstToken = ownFirst && shards.rowsOf(id) > 0 ? shards.firstRowOf(id) : 0;
       auto sorting = routings[id]->calls(ids[id], tokens, firstToken);
       ASSERT_OK(sorting);
@@ -367,11 +375,16 @@ public:
     chosen = chooseIds(tokens, topK, experts, skew, random);
     slotValues = ops::randomValues(DataType::F32, tokens * topK, seed * 16);
     rowValues.clear();
+    rowScaleValues.clear();
     for (uint32_t id = 0; id < world.numRanks(); ++id) {
       rowValues.push_back(ops::randomValues(options.dtype, tokens * topK * options.depth, seed * 16 + id + 1));
       EXPECT_OK(ids[id].upload(chosen.data(), chosen.size() * sizeof(int32_t)));
       EXPECT_OK(slotWeights[id].uploadFloats(slotValues));
       EXPECT_OK(rowsOf[id].uploadFloats(rowValues[id]));
+      if (options.blockScales) {
+        rowScaleValues.push_back(ops::randomValues(DataType::F32, tokens * topK * blocks, seed * 16 + id + 9));
+        EXPECT_OK(rowScales[id].uploadFloats(rowScaleValues[id]));
+      }
       EXPECT_OK(
           results[id].uploadFloats(std::vector<float>(results[id].count(), std::numeric_limits<float>::quiet_NaN())));
     }
@@ -380,7 +393,12 @@ public:
     runtime::Stream &stream = world.rank(id).stream();
     for (const ops::PreparedCall &call : sortings[id])
       DITRON_RETURN_IF_ERROR(call.enqueue(stream));
-    return op->enqueue(world.rank(id), stream, {rowsOf[id], weights[id], results[id], {}, {}}, tokens);
+    ops::MoeReductionOperands operands = {rowsOf[id], weights[id], results[id], {}, {}};
+    if (options.blockScales) {
+      operands.rowScales = rowScales[id];
+      operands.weightScales = weightScales[id];
+    }
+    return op->enqueue(world.rank(id), stream, operands, tokens);
   }
 
   void check(const std::string &what) {
@@ -396,11 +414,16 @@ public:
         const uint32_t expert = rows.expertOf(row);
         for (int64_t column = 0; column < n; ++column) {
           double sum = 0;
-          for (int64_t depth = 0; depth < k; ++depth)
-            sum += double(rowValues[id][row * k + depth]) *
-                   weightValues[id]
-                               [expert * n * k + (options.weightOrder == MatrixOrder::Transposed ? column * k + depth
-                                                                                                 : depth * n + column)];
+          for (int64_t depth = 0; depth < k; ++depth) {
+            const bool transposed = options.weightOrder == MatrixOrder::Transposed;
+            const int64_t place = transposed ? column * k + depth : depth * n + column;
+            double product = double(rowValues[id][row * k + depth]) * weightValues[id][expert * n * k + place];
+            if (options.blockScales)
+              product *=
+                  double(rowScaleValues[id][row * blocks + depth / 128]) *
+                  weightScaleValues[id][(expert * ops::ceilDivide(n, 128) + column / 128) * blocks + depth / 128];
+            sum += product;
+          }
           sums[slot / topK * n + column] += sum * slotValues[slot];
         }
       }
@@ -432,7 +455,9 @@ public:
   std::unique_ptr<MoeReduction> op;
   std::vector<std::unique_ptr<ops::Routing>> routings;
   std::vector<std::vector<ops::PreparedCall>> sortings;
-  std::vector<Buffer> ids, slotWeights, rowsOf, weights, results;
+  std::vector<Buffer> ids, slotWeights, rowsOf, weights, results, rowScales, weightScales;
+  int64_t blocks = 0; ///< Of a row, that have one scale.
+  std::vector<std::vector<float>> rowScaleValues, weightScaleValues;
   std::vector<int32_t> chosen;
   std::vector<float> slotValues;
   std::vector<std::vector<float>> rowValues, weightValues;
@@ -471,6 +496,29 @@ TEST_F(MoeRanks, ReductionsOfAnyShape) {
       const Status ran = world().synchronize();
       ASSERT_TRUE(ran.isOk()) << what << ": " << ran.message();
       calls.check(what);
+    }
+  }
+}
+
+TEST_F(MoeRanks, ReductionsOfBlockScales) {
+  for (const MoeResult result : {MoeResult::Scattered, MoeResult::Everywhere}) {
+    const uint32_t ranks = ranksOnTarget(3);
+    start(ranks, seeded(8));
+    MoeReductionOptions options;
+    options.result = result;
+    options.dtype = DataType::F8E4NV;
+    options.blockScales = true;
+    options.hidden = 160;
+    options.depth = 208;
+    options.maxTokens = 70;
+    ReductionCalls calls(world(), options, 4, 2, 70, result == MoeResult::Scattered);
+    calls.create();
+    for (int call = 0; call < 2; ++call) {
+      calls.draw(90 + call, skews[call]);
+      for (uint32_t id = 0; id < ranks; ++id)
+        ASSERT_OK(calls.enqueue(id));
+      ASSERT_OK(world().synchronize());
+      calls.check(fmt::format("{} call {}", toString(result), call));
     }
   }
 }

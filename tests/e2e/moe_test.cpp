@@ -329,6 +329,29 @@ TEST(GroupedGemm, ByDescriptorsOnHopper) {
   }
 }
 
+TEST(GroupedGemm, BlockScalesByDescriptorsOnHopper) {
+  if (!isSimulated() && targetUnderTest() != "cuda")
+    GTEST_SKIP() << "needs tensor copies";
+  Machine machine(isSimulated() ? "sim:sm_90a" : targetUnderTest());
+  std::mt19937 random(15);
+  for (int trial = 0; trial < 6; ++trial) {
+    const uint32_t experts = 1 + random() % 5, topK = 1 + random() % std::min(experts, 3u);
+    const int64_t tokens = trial == 0 ? 1 : 1 + random() % 90;
+    const Skew skew = skews[trial % 4];
+    GroupedGemmProblem problem;
+    problem.experts = experts;
+    problem.n = 16 * (1 + random() % 20);
+    problem.k = 16 * (1 + random() % 24);
+    problem.dtype = DataType::F8E4NV;
+    problem.blockScales = true;
+    auto plan = ops::parseGemmPlan(
+        trial % 2 ? "descriptors 64x128x64 warps 4 stages 3" : "descriptors 128x128x128 warps 8 stages 2", {});
+    ASSERT_OK(plan);
+    checkProduct(machine, problem, chooseIds(tokens, topK, experts, skew, random), topK, *plan,
+                 describe(problem, tokens, topK, skew));
+  }
+}
+
 TEST(GroupedGemm, WhatIsRefused) {
   Machine machine;
   Buffer words = machine.allocate(DataType::I32, 64), values = machine.allocate(DataType::BF16, 4096);

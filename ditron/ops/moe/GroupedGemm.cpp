@@ -19,9 +19,12 @@ constexpr uint32_t scaled = 128;
 /// Whether tiles can be moved by descriptors.
 Status verifyDescriptors(const GroupedGemmProblem &problem, const TileConfig &tile) {
   const int64_t elements = 16 / static_cast<int64_t>(sizeOf(problem.dtype));
-  if (problem.slots > 0 || problem.blockScales)
-    return unsupported(
-        fmt::format("{}: rows that are gathered and block scales need the form with pointers", operation));
+  if (problem.slots > 0)
+    return unsupported(fmt::format("{}: rows that are gathered need the form with pointers", operation));
+  if (problem.blockScales && problem.order != MatrixOrder::Transposed)
+    return unsupported(fmt::format("{}: block scales by descriptors need weights [experts, N, K], as the tensor cores "
+                                   "read 8-bit operands; choose pointers",
+                                   operation));
   if (problem.k % elements != 0 || problem.n % elements != 0)
     return unsupported(fmt::format("{}: descriptors need N and K that are multiples of {}; N={}, K={}; choose pointers",
                                    operation, elements, problem.n, problem.k));
@@ -70,11 +73,11 @@ GemmPlan chooseGroupedGemmPlan(const GroupedGemmProblem &problem, std::string_vi
   GemmPlan plan;
   plan.tile.blockM = std::clamp<uint32_t>(std::bit_ceil(static_cast<uint64_t>(rows)), least, most);
   plan.tile.blockN = simulated ? 64 : 128;
-  plan.tile.blockK = simulated ? 32 : 64;
+  plan.tile.blockK = simulated ? 32 : sizeOf(problem.dtype) == 1 ? scaled : 64; // of fp8 a block of scales
   plan.tile.numWarps = hopper && plan.tile.blockM == 128 ? 8 : 4;
   plan.tile.numStages = simulated ? 2 : 4;
   plan.movement = GemmMovement::Descriptors;
-  if (!hopper || sizeOf(problem.dtype) != 2 || !verifyDescriptors(problem, plan.tile).isOk())
+  if (!hopper || sizeOf(problem.dtype) > 2 || !verifyDescriptors(problem, plan.tile).isOk())
     plan.movement = GemmMovement::Pointers;
   return plan;
 }
@@ -134,6 +137,8 @@ Expected<PreparedCall> prepareGroupedGemm(runtime::KernelProvider &kernels, runt
   const auto orNone = [](bool isGiven, runtime::Pointer pointer) {
     return isGiven ? runtime::Argument(pointer) : runtime::Argument(runtime::None());
   };
+  call.arguments.emplace_back("a_scale_ptr", orNone(problem.blockScales, operands.aScale));
+  call.arguments.emplace_back("b_scale_ptr", orNone(problem.blockScales, operands.bScale));
   if (ranks.spans.address) {
     call.arguments.emplace_back("spans_ptr", ranks.spans);
     call.arguments.emplace_back("segment_tiles_ptr", orNone(ranks.gates.address, ranks.segmentTiles));
@@ -152,8 +157,6 @@ Expected<PreparedCall> prepareGroupedGemm(runtime::KernelProvider &kernels, runt
       call.arguments.emplace_back("generation_ptr", ranks.generation);
     }
     call.arguments.emplace_back("slot_of_row_ptr", orNone(problem.slots > 0, operands.slotOfRow));
-    call.arguments.emplace_back("a_scale_ptr", orNone(problem.blockScales, operands.aScale));
-    call.arguments.emplace_back("b_scale_ptr", orNone(problem.blockScales, operands.bScale));
     call.arguments.emplace_back("SLOTS", std::max(problem.slots, 1u));
     call.arguments.emplace_back("BLOCK_SCALES", problem.blockScales);
   }

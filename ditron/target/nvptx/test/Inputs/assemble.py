@@ -225,6 +225,7 @@ cases.append((library("collectives/pairs"), "send_receive", messages + ", *i16:1
               "--num-warps 16"))
 cases.append((library("collectives/pairs"), "barrier", "*i64:16, *i64:16, i32" + constexpr(WORLD=8), "--num-warps 1"))
 experts = dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, GROUP_M=8, PRECISION="tf32")
+no_scales = constexpr(a_scale_ptr=None, b_scale_ptr=None)
 for transposed, activation in [(True, "none"), (False, "swiglu")]:
     cases.append((library("moe/grouped_gemm"), "grouped_gemm", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *i32:16, i32" + ", i32:16" * 5 +
                   constexpr(B_TRANSPOSED=transposed, ACTIVATION=activation, **experts), "--num-warps 8 --num-stages 2"))
@@ -233,9 +234,13 @@ for transposed, activation in [(True, "none"), (False, "swiglu")]:
                   constexpr(B_TRANSPOSED=transposed, ACTIVATION=activation, SLOTS=2, BLOCK_SCALES=False, **experts), "--num-warps 8 --num-stages 2"))
 # Over the ranks: tiles wait for their rows, and are counted.
 cases.append((library("moe/grouped_gemm"), "grouped_gemm", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *i32:16, i32" + ", i32:16" * 5 +
-              constexpr(B_TRANSPOSED=True, ACTIVATION="none", **experts) + ", *i32:16, *i32:16, *i32:16, *i64:16, i32" + constexpr(WORLD_SIZE=8),
+              constexpr(B_TRANSPOSED=True, ACTIVATION="none", **experts) + no_scales + ", *i32:16, *i32:16, *i32:16, *i64:16, i32" + constexpr(WORLD_SIZE=8),
               "--num-warps 8 --num-stages 2"))
-for element, scales, scaled in [("bf16", constexpr(a_scale_ptr=None, b_scale_ptr=None), False), ("fp8e4nv", ", *fp32:16, *fp32:16", True)]:
+if arch == "sm_90a":
+    of_fp8 = dict(experts, BLOCK_K=128)
+    cases.append((library("moe/grouped_gemm"), "grouped_gemm", "*fp8e4nv:16, *fp8e4nv:16, *bf16:16, *i32:16, *i32:16, i32" + ", i32:16" * 5 +
+                  constexpr(B_TRANSPOSED=True, ACTIVATION="none", **of_fp8) + ", *fp32:16, *fp32:16", "--num-warps 8 --num-stages 4", "tight"))
+for element, scales, scaled in [("bf16", no_scales, False), ("fp8e4nv", ", *fp32:16, *fp32:16", True)]:
     cases.append((library("moe/grouped_gemm"), "grouped_gemm_pointers", f"*{element}:16, *{element}:16, *bf16:16, *i32:16, *i32:16, *i32:16" + scales +
                   ", i32:16" * 4 + constexpr(**experts, B_TRANSPOSED=True, ACTIVATION="none" if scaled else "swiglu", SLOTS=2, BLOCK_SCALES=scaled) +
                   ", *i32:16, *i64:16, *i64:16", "--num-warps 8 --num-stages 2"))
