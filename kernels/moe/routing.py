@@ -7,7 +7,8 @@ The order of the slots begins at slot first_slot and goes round: a rank whose to
 gets the rows of an expert in the order of their arrival.
 
 Everything is in two launches, and the same in every run: `count_slots` counts each chunk of slots by expert, `place_slots` finds
-from the counts of all chunks where each slot of its own goes. `tile_rows` cuts the rows of each expert into tiles of a product.
+from the counts of all chunks where each slot of its own goes. `tile_rows` cuts the rows of each expert into tiles of a product, `tile_slabs` those
+of experts that have room for as many rows each.
 """
 import triton
 import triton.language as tl
@@ -110,11 +111,10 @@ def place_slots(ids_ptr, counts_ptr, offsets_ptr, slot_of_row_ptr, row_of_slot_p
 
 
 @triton.jit
-def tile_rows(offsets_ptr, tiles_ptr, experts, most_tiles, EXPERTS: tl.constexpr, TILES: tl.constexpr, BLOCK_M: tl.constexpr):
-    """tiles [1 + 2 * most_tiles]: their number, then of each its expert and its first row. No tile has rows of two experts."""
+def write_tiles(tiles_ptr, begins, counts, most_tiles, EXPERTS: tl.constexpr, TILES: tl.constexpr, BLOCK_M: tl.constexpr):
+    """tiles [1 + 2 * most_tiles]: their number, then of each its expert and its first row; an expert's are its counts rows from begins on.
+    No tile has rows of two experts. A program writes TILES of them."""
     expert = tl.arange(0, EXPERTS)
-    begins = tl.load(offsets_ptr + expert, mask=expert < experts, other=0)
-    counts = tl.load(offsets_ptr + expert + 1, mask=expert < experts, other=0) - begins
     tiles = tl.cdiv(counts, BLOCK_M)
     ends = tl.cumsum(tiles, axis=0)
     tile = tl.program_id(0) * TILES + tl.arange(0, TILES)
@@ -126,3 +126,27 @@ def tile_rows(offsets_ptr, tiles_ptr, experts, most_tiles, EXPERTS: tl.constexpr
     tl.store(tiles_ptr + 2 + 2 * tile, row, mask=is_tile)
     if tl.program_id(0) == 0:
         tl.store(tiles_ptr, tl.sum(tiles, axis=0))
+
+
+@triton.jit
+def tile_rows(offsets_ptr, tiles_ptr, experts, most_tiles, EXPERTS: tl.constexpr, TILES: tl.constexpr, BLOCK_M: tl.constexpr):
+    """The tiles of rows that follow each other."""
+    expert = tl.arange(0, EXPERTS)
+    begins = tl.load(offsets_ptr + expert, mask=expert < experts, other=0)
+    counts = tl.load(offsets_ptr + expert + 1, mask=expert < experts, other=0) - begins
+    write_tiles(tiles_ptr, begins, counts, most_tiles, EXPERTS, TILES, BLOCK_M)
+
+
+@triton.jit
+def tile_slabs(counts_ptr, offsets_ptr, tiles_ptr, experts, capacity, most_tiles, EXPERTS: tl.constexpr, TILES: tl.constexpr,
+               BLOCK_M: tl.constexpr):
+    """The tiles of slabs of `capacity` rows, one for each expert, of which the first counts[e] are there; a count beyond the slab counts as
+    all of it. offsets[e + 1]: where the rows of expert e end."""
+    expert = tl.arange(0, EXPERTS)
+    counts = tl.load(counts_ptr + expert, mask=expert < experts, other=0)
+    counts = tl.minimum(tl.maximum(counts, 0), capacity)
+    begins = expert * capacity
+    if tl.program_id(0) == 0:
+        tl.store(offsets_ptr + expert + 1, begins + counts, mask=expert < experts)
+        tl.store(offsets_ptr, 0)
+    write_tiles(tiles_ptr, begins, counts, most_tiles, EXPERTS, TILES, BLOCK_M)

@@ -352,6 +352,78 @@ TEST(GroupedGemm, BlockScalesByDescriptorsOnHopper) {
   }
 }
 
+/// Experts with room for as many rows each, of which some are there: none, all, and counts that are too many.
+TEST(GroupedGemm, RowsWithACapacity) {
+  for (const bool hopper : {false, true}) {
+    if (hopper && !isSimulated() && targetUnderTest() != "cuda")
+      continue;
+    Machine machine(hopper && isSimulated() ? "sim:sm_90a" : targetUnderTest());
+    std::mt19937 random(19);
+    for (int trial = 0; trial < 6; ++trial) {
+      const uint32_t experts = 1 + random() % 9;
+      const int64_t capacity = 1 + random() % 100;
+      GroupedGemmProblem problem;
+      problem.experts = experts;
+      problem.maxRows = experts * capacity;
+      problem.n = 8 * (1 + random() % 16);
+      problem.k = 8 * (1 + random() % 16);
+      problem.activation = trial % 2 ? Activation::SwiGlu : Activation::None;
+      const ops::GemmPlan plan = ops::chooseGroupedGemmPlan(problem, machine.world->target());
+      const std::vector<float> a = ops::randomValues(problem.dtype, problem.maxRows * problem.k, 41),
+                               b = ops::randomValues(problem.dtype, experts * problem.n * problem.k, 42);
+      Buffer aBuffer = machine.put(problem.dtype, a), bBuffer = machine.put(problem.dtype, b);
+      Buffer counts = machine.allocate(DataType::I32, experts), offsets = machine.allocate(DataType::I32, experts + 1);
+      Buffer tiles =
+          machine.allocate(DataType::I32, 1 + 2 * ops::mostTilesOf(problem.maxRows, experts, plan.tile.blockM));
+      const int64_t columns = problem.resultColumns();
+      Buffer c = machine.allocate(problem.resultType, problem.maxRows * columns);
+      auto cut = ops::prepareCapacityTiles(*machine.jit, machine.rank(), experts, capacity, plan.tile.blockM, counts,
+                                           offsets, tiles);
+      ASSERT_OK(cut);
+      auto product = ops::prepareGroupedGemm(*machine.jit, machine.rank(), problem,
+                                             {aBuffer, bBuffer, c, offsets, tiles, {}, {}, {}, {}}, plan);
+      ASSERT_OK(product);
+      for (int call = 0; call < 3; ++call) {
+        std::vector<int32_t> given;
+        for (uint32_t expert = 0; expert < experts; ++expert)
+          given.push_back(std::array<int32_t, 5>{0, static_cast<int32_t>(capacity), static_cast<int32_t>(capacity) + 7,
+                                                 -3, static_cast<int32_t>(random() % (capacity + 1))}[random() % 5]);
+        ASSERT_OK(counts.upload(given.data(), given.size() * sizeof(int32_t)));
+        ASSERT_OK(c.uploadFloats(std::vector<float>(c.count(), std::numeric_limits<float>::quiet_NaN())));
+        ASSERT_OK(cut->enqueue(machine.rank().stream()));
+        ASSERT_OK(product->enqueue(machine.rank().stream()));
+        ASSERT_OK(machine.world->synchronize());
+        const std::vector<float> all = *c.downloadFloats();
+        std::vector<float> actual;
+        std::vector<double> expected;
+        for (uint32_t expert = 0; expert < experts; ++expert)
+          for (int64_t i = 0; i < capacity; ++i) {
+            const int64_t row = expert * capacity + i;
+            const auto begin = all.begin() + row * columns;
+            if (i >= std::clamp<int64_t>(given[expert], 0, capacity)) {
+              EXPECT_TRUE(std::all_of(begin, begin + columns, [](float x) { return std::isnan(x); }))
+                  << "row " << i << " of expert " << expert << ", which has " << given[expert];
+              continue;
+            }
+            actual.insert(actual.end(), begin, begin + columns);
+            std::vector<double> sums(problem.n);
+            for (int64_t column = 0; column < problem.n; ++column)
+              for (int64_t depth = 0; depth < problem.k; ++depth)
+                sums[column] +=
+                    double(a[row * problem.k + depth]) * b[(expert * problem.n + column) * problem.k + depth];
+            for (int64_t j = 0; j < columns; ++j)
+              expected.push_back(problem.activation == Activation::None
+                                     ? sums[j]
+                                     : sums[2 * j] / (1 + std::exp(-sums[2 * j])) * sums[2 * j + 1]);
+          }
+        const ops::Comparison comparison =
+            ops::compare(actual, expected, ops::toleranceFor(problem.resultType, problem.precision));
+        EXPECT_TRUE(comparison.passed()) << "trial " << trial << ", call " << call << ": " << comparison.worstRatio;
+      }
+    }
+  }
+}
+
 TEST(GroupedGemm, WhatIsRefused) {
   Machine machine;
   Buffer words = machine.allocate(DataType::I32, 64), values = machine.allocate(DataType::BF16, 4096);
@@ -378,6 +450,8 @@ TEST(GroupedGemm, WhatIsRefused) {
   wrong.blockScales = true;
   EXPECT_THAT(messageOf(wrong), HasSubstr("operands with block scales are"));
   wrong = problem;
+  EXPECT_THAT(ops::prepareCapacityTiles(*machine.jit, machine.rank(), 4, 0, 16, words, words, words).status().message(),
+              HasSubstr("capacity is 0; 1 to 536870911 are accepted for 4 experts"));
   wrong.order = MatrixOrder::Plain;
   wrong.k = 40;
   EXPECT_THAT(messageOf(wrong, *ops::parseGemmPlan("descriptors 64x64x32 warps 4 stages 2", {})),

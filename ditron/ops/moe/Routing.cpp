@@ -73,18 +73,46 @@ int64_t mostTilesOf(int64_t rows, uint32_t experts, uint32_t blockM) {
   return std::min(rows, rows / blockM + experts);
 }
 
-Expected<PreparedCall> prepareTiles(runtime::KernelProvider &kernels, runtime::Rank &rank, uint32_t experts,
-                                    int64_t maxRows, uint32_t blockM, runtime::Pointer offsets,
-                                    runtime::Pointer tiles) {
+namespace {
+
+/// tile_rows or tile_slabs, with the arguments that both have.
+KernelCall tilesCall(std::string_view kernel, uint32_t experts, int64_t maxRows, uint32_t blockM,
+                     runtime::Pointer offsets, runtime::Pointer tiles) {
   const int64_t most = std::max<int64_t>(mostTilesOf(maxRows, experts, blockM), 1);
   const uint32_t width = std::bit_ceil(experts);
   const int64_t tilesOfBlock = std::clamp<int64_t>(16384 / width, 16, 128);
   KernelCall call;
   call.source = "moe/routing";
-  call.kernel = "tile_rows";
+  call.kernel = kernel;
   call.grid = {static_cast<uint32_t>(ceilDivide(most, tilesOfBlock)), 1, 1};
   call.arguments = {{"offsets_ptr", offsets}, {"tiles_ptr", tiles},    {"experts", experts}, {"most_tiles", most},
                     {"EXPERTS", width},       {"TILES", tilesOfBlock}, {"BLOCK_M", blockM}};
+  return call;
+}
+
+} // namespace
+
+Expected<PreparedCall> prepareTiles(runtime::KernelProvider &kernels, runtime::Rank &rank, uint32_t experts,
+                                    int64_t maxRows, uint32_t blockM, runtime::Pointer offsets,
+                                    runtime::Pointer tiles) {
+  return PreparedCall::create(kernels, rank, tilesCall("tile_rows", experts, maxRows, blockM, offsets, tiles));
+}
+
+Expected<PreparedCall> prepareCapacityTiles(runtime::KernelProvider &kernels, runtime::Rank &rank, uint32_t experts,
+                                            int64_t capacity, uint32_t blockM, runtime::Pointer counts,
+                                            runtime::Pointer offsets, runtime::Pointer tiles) {
+  constexpr std::string_view what = "CapacityTiles";
+  DITRON_RETURN_IF_ERROR(verifyExperts(what, experts, 1));
+  const int64_t most = std::numeric_limits<int32_t>::max() / experts;
+  if (capacity < 1 || capacity > most)
+    return invalidArgument(
+        fmt::format("{}: capacity is {}; 1 to {} are accepted for {} experts", what, capacity, most, experts));
+  for (const auto &[name, pointer] :
+       {std::pair("counts", counts), std::pair("offsets", offsets), std::pair("tiles", tiles)})
+    DITRON_RETURN_IF_ERROR(verifyPointerType(what, name, pointer, DataType::I32));
+  KernelCall call = tilesCall("tile_slabs", experts, experts * capacity, blockM, offsets, tiles);
+  call.arguments.emplace_back("counts_ptr", counts);
+  call.arguments.emplace_back("capacity", capacity);
   return PreparedCall::create(kernels, rank, call);
 }
 

@@ -87,6 +87,13 @@ int64_t mostTilesOf(int64_t rows, uint32_t experts, uint32_t blockM);
 /// Fills a table of tiles from offsets [experts + 1] int32 that somebody else has made. tiles: [1 + 2 * mostTilesOf(maxRows, ...)] int32.
 Expected<PreparedCall> prepareTiles(runtime::KernelProvider &kernels, runtime::Rank &rank, uint32_t experts,
                                     int64_t maxRows, uint32_t blockM, runtime::Pointer offsets, runtime::Pointer tiles);
+/// The same of rows with a capacity: expert e has room for `capacity` rows from row e * capacity on, and `counts` [experts] int32 of them
+/// are there; a count that is more stands for all of the room, so that nothing is ever read or written beyond it. Also fills
+/// offsets [experts + 1] int32, of which a product reads where the rows of each expert end: offsets[e + 1]. The product's maxRows is
+/// experts * capacity.
+Expected<PreparedCall> prepareCapacityTiles(runtime::KernelProvider &kernels, runtime::Rank &rank, uint32_t experts,
+                                            int64_t capacity, uint32_t blockM, runtime::Pointer counts,
+                                            runtime::Pointer offsets, runtime::Pointer tiles);
 
 } // namespace ditron::ops
 #endif // DITRON_OPS_MOE_ROUTING_H

@@ -258,6 +258,7 @@ cases += [
      constexpr(TOP_K=8, SLOTS=8, EXPERTS=256, BLOCK=4, SIGMOID=True, NORMALIZED=True)),
     (library("moe/routing"), "count_slots", "*i32:16, *i32:16, i32, i32, i32" + constexpr(CHUNK=1024, PART=64, EXPERTS=256)),
     (library("moe/routing"), "place_slots", "*i32:16, *i32:16, *i32:16, *i32:16, *i32:16, i32, i32, i32" + constexpr(CHUNK=1024, PART=64, EXPERTS=256)),
+    (library("moe/routing"), "tile_slabs", "*i32:16, *i32:16, *i32:16, i32, i32, i32" + constexpr(EXPERTS=256, TILES=64, BLOCK_M=128)),
     (library("moe/routing"), "tile_rows", "*i32:16, *i32:16, i32, i32" + constexpr(EXPERTS=256, TILES=64, BLOCK_M=128)),
 ]
 for kernel in ["softmax", "softmax_pairs"]:
