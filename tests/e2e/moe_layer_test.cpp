@@ -200,6 +200,59 @@ TEST_P(MoeLayerSchedules, ReplaysFollowTheTokens) {
   }
 }
 
+TEST_F(MoeLayer, RanksMayHaveFewerTokens) {
+  REQUIRE_RANKS(2);
+  const uint32_t ranks = ranksOnTarget(4) < 4 ? 2 : 4;
+  start(ranks, seeded(9, 0));
+  TensorParallelMoeOptions options;
+  options.dtype = DataType::F32;
+  options.hidden = 32;
+  options.inner = 16;
+  options.experts = 5;
+  options.topK = 2;
+  options.maxTokensPerRank = 12;
+  const Model model(options);
+  std::vector<Buffer> kept;
+  std::vector<TensorParallelMoeWeights> weights(ranks);
+  for (uint32_t id = 0; id < ranks; ++id) {
+    for (const std::vector<float> &each : {model.router, model.upOf(id, ranks), model.downOf(id, ranks)})
+      kept.push_back(values(options.dtype, each, id));
+    weights[id] = {kept[3 * id].pointer(), {}, kept[3 * id + 1].pointer(), kept[3 * id + 2].pointer()};
+  }
+  auto layer = TensorParallelMoe::create(world(), sharedJit(), options, weights);
+  ASSERT_OK(layer);
+  for (const std::vector<int64_t> &counts : {std::vector<int64_t>{0, 12, 3, 1}, std::vector<int64_t>{7, 0, 0, 0},
+                                             std::vector<int64_t>{0, 0, 0, 0}, std::vector<int64_t>{0, 12, 3, 1}}) {
+    std::vector<Buffer> x, y;
+    std::vector<std::vector<float>> given;
+    for (uint32_t id = 0; id < ranks; ++id) {
+      given.push_back(ops::randomValues(options.dtype, std::max<int64_t>(counts[id], 1) * options.hidden, 70 + id));
+      x.push_back(values(options.dtype, given[id], id));
+      y.push_back(values(options.dtype, std::vector<float>(12 * options.hidden, 5), id));
+      ASSERT_OK(layer->prepare(rank(id), 12, counts[id]));
+    }
+    for (uint32_t id = 0; id < ranks; ++id)
+      ASSERT_OK(layer->enqueue(rank(id), rank(id).stream(), x[id], y[id], 12, counts[id]));
+    ASSERT_OK(world().synchronize());
+    for (uint32_t id = 0; id < ranks; ++id) {
+      std::vector<double> expected;
+      for (int64_t t = 0; t < counts[id]; ++t) {
+        const std::vector<double> one = model.apply(&given[id][t * options.hidden]);
+        expected.insert(expected.end(), one.begin(), one.end());
+      }
+      expected.resize(12 * options.hidden, 0);
+      const ops::Comparison comparison = ops::compare(*y[id].downloadFloats(), expected,
+                                                      ops::toleranceFor(options.dtype, ops::MultiplyPrecision::Ieee));
+      EXPECT_TRUE(comparison.passed()) << counts[id] << " tokens, rank " << id << ": " << comparison.worstRatio;
+    }
+  }
+  options.schedule = ops::Schedule::Unfused;
+  auto unfused = TensorParallelMoe::create(world(), sharedJit(), options, weights);
+  ASSERT_OK(unfused);
+  EXPECT_THAT(unfused->prepare(rank(0), 12, 3).message(),
+              HasSubstr("3 own tokens of 12; 12 to 12 are accepted by the unfused schedule"));
+}
+
 TEST_F(MoeLayer, WhatIsRefused) {
   REQUIRE_RANKS(3u);
   start(3);

@@ -137,10 +137,15 @@ Status TensorParallelMoe::allocate(runtime::Rank &rank, const TensorParallelMoeW
   return Status::ok();
 }
 
-Status TensorParallelMoe::verifyTokens(int64_t tokensPerRank) const {
+Status TensorParallelMoe::verifyTokens(int64_t tokensPerRank, int64_t ownTokens) const {
   if (tokensPerRank < 1 || tokensPerRank > optionValues.maxTokensPerRank)
     return invalidArgument(fmt::format("{}: {} tokens of each rank; 1 to {} (maxTokensPerRank) are accepted", operation,
                                        tokensPerRank, optionValues.maxTokensPerRank));
+  const int64_t least = overlaps() ? 0 : tokensPerRank;
+  if (ownTokens < least || ownTokens > tokensPerRank)
+    return invalidArgument(fmt::format("{}: {} own tokens of {}; {} to {} are accepted by the {} schedule", operation,
+                                       ownTokens, tokensPerRank, least, tokensPerRank,
+                                       toString(*optionValues.schedule)));
   return Status::ok();
 }
 
@@ -170,15 +175,18 @@ Status TensorParallelMoe::appendRouter(runtime::Rank &rank, int64_t tokens, runt
   return Status::ok();
 }
 
-Expected<TensorParallelMoe::Plan> TensorParallelMoe::plan(runtime::Rank &rank, int64_t tokensPerRank) {
+Expected<TensorParallelMoe::Plan> TensorParallelMoe::plan(runtime::Rank &rank, int64_t tokensPerRank,
+                                                          int64_t ownTokens) {
   const TensorParallelMoeOptions &options = optionValues;
   PerRank &own = *ranks[rank.id()];
   const uint32_t numRanks = world->numRanks();
   const int64_t tokens = tokensPerRank * numRanks, rows = tokens * options.topK;
   Plan plan;
   if (overlaps()) {
+    if (ownTokens == 0)
+      return plan;
     // Any buffer stands for the caller's x: only its type and alignment matter.
-    DITRON_RETURN_IF_ERROR(appendRouter(rank, tokensPerRank, own.inner.pointer(), plan));
+    DITRON_RETURN_IF_ERROR(appendRouter(rank, ownTokens, own.inner.pointer(), plan));
     DITRON_ASSIGN_OR_RETURN(plan.logitsTokens, plan.calls.front().pointerParameter("a_ptr"));
     return plan;
   }
@@ -206,41 +214,44 @@ Expected<TensorParallelMoe::Plan> TensorParallelMoe::plan(runtime::Rank &rank, i
   return plan;
 }
 
-Status TensorParallelMoe::prepare(runtime::Rank &rank, int64_t tokensPerRank) {
+Status TensorParallelMoe::prepare(runtime::Rank &rank, int64_t tokensPerRank, std::optional<int64_t> ownTokens) {
+  const int64_t present = ownTokens.value_or(tokensPerRank);
   DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
-  DITRON_RETURN_IF_ERROR(verifyTokens(tokensPerRank));
+  DITRON_RETURN_IF_ERROR(verifyTokens(tokensPerRank, present));
   PerRank &own = *ranks[rank.id()];
   if (overlaps()) {
-    DITRON_RETURN_IF_ERROR(gatherMoe->prepare(rank, tokensPerRank));
+    DITRON_RETURN_IF_ERROR(gatherMoe->prepare(rank, tokensPerRank, present));
     DITRON_RETURN_IF_ERROR(reduction->prepare(rank, tokensPerRank * world->numRanks()));
   } else {
     DITRON_RETURN_IF_ERROR(gather->prepare(rank, tokensPerRank * optionValues.hidden));
     DITRON_RETURN_IF_ERROR(scatter->prepare(rank, tokensPerRank * optionValues.hidden));
   }
-  const KeptPlans<Plan>::Key key = {tokensPerRank, optionValues.hidden};
+  const KeptPlans<Plan>::Key key = {tokensPerRank, present};
   if (own.kept.has(key)) // graphs may have its kernels
     return Status::ok();
-  DITRON_ASSIGN_OR_RETURN(Plan made, plan(rank, tokensPerRank));
+  DITRON_ASSIGN_OR_RETURN(Plan made, plan(rank, tokensPerRank, present));
   own.kept.keep(key, std::move(made));
   return Status::ok();
 }
 
 Status TensorParallelMoe::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer x, runtime::Pointer y,
-                                  int64_t tokensPerRank) {
+                                  int64_t tokensPerRank, std::optional<int64_t> ownTokens) {
+  const int64_t present = ownTokens.value_or(tokensPerRank);
   DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
-  DITRON_RETURN_IF_ERROR(verifyTokens(tokensPerRank));
+  DITRON_RETURN_IF_ERROR(verifyTokens(tokensPerRank, present));
   for (auto [name, pointer] : {std::pair("x", x), std::pair("y", y)})
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, optionValues.dtype));
   PerRank &own = *ranks[rank.id()];
-  auto describe = [&] { return fmt::format("{} tokens of each rank", tokensPerRank); };
-  DITRON_ASSIGN_OR_RETURN(Plan * found, own.kept.find(operation, stream, {tokensPerRank, optionValues.hidden}, describe,
-                                                      [&] { return plan(rank, tokensPerRank); }));
+  auto describe = [&] { return fmt::format("{} tokens of each rank, {} of them own", tokensPerRank, present); };
+  DITRON_ASSIGN_OR_RETURN(Plan * found, own.kept.find(operation, stream, {tokensPerRank, present}, describe,
+                                                      [&] { return plan(rank, tokensPerRank, present); }));
   if (overlaps()) {
-    DITRON_RETURN_IF_ERROR(found->calls.front().setPointer(found->logitsTokens, x));
+    if (!found->calls.empty())
+      DITRON_RETURN_IF_ERROR(found->calls.front().setPointer(found->logitsTokens, x));
     for (const PreparedCall &call : found->calls)
       DITRON_RETURN_IF_ERROR(call.enqueue(stream));
     const AllGatherMoeOperands up = {x, own.ids, own.slotWeights, own.weights.up, own.inner, {}, {}};
-    DITRON_RETURN_IF_ERROR(gatherMoe->enqueue(rank, stream, up, tokensPerRank));
+    DITRON_RETURN_IF_ERROR(gatherMoe->enqueue(rank, stream, up, tokensPerRank, present));
     return reduction->enqueue(rank, stream, {own.inner, own.weights.down, y, {}, {}},
                               tokensPerRank * world->numRanks());
   }

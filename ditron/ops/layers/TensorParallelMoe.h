@@ -51,12 +51,14 @@ public:
                                             const TensorParallelMoeOptions &options,
                                             const std::vector<TensorParallelMoeWeights> &weights);
 
-  /// Compiles and loads what calls with so many tokens of each rank need.
-  Status prepare(runtime::Rank &rank, int64_t tokensPerRank);
+  /// Compiles and loads what calls with so many tokens of each rank need. `ownTokens`: as enqueue's.
+  Status prepare(runtime::Rank &rank, int64_t tokensPerRank, std::optional<int64_t> ownTokens = std::nullopt);
   /// Enqueues one call; all ranks make the same sequence of calls, with the same number. x, y: [tokensPerRank, hidden] of options.dtype;
   /// they may be the same, and are multiples of 16 bytes where the schedule is overlapped. They may be reused once the work enqueued on `stream` so far has run.
+  /// `ownTokens`, of the overlapped schedule: how many of them this rank has, 0 to tokensPerRank, and as many rows x; rows of y beyond them
+  /// become zero. All by default.
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer x, runtime::Pointer y,
-                 int64_t tokensPerRank);
+                 int64_t tokensPerRank, std::optional<int64_t> ownTokens = std::nullopt);
 
   /// With the schedule that was chosen.
   const TensorParallelMoeOptions &options() const { return optionValues; }
@@ -64,7 +66,8 @@ public:
 private:
   struct Plan {
     std::vector<PreparedCall> calls;
-    uint32_t logitsTokens = 0; ///< Overlapped: the parameter of the first call that is x.
+    uint32_t logitsTokens =
+        0; ///< Overlapped: the parameter of the first call that is x; no calls where there are no own tokens.
   };
   struct PerRank {
     TensorParallelMoeWeights weights;
@@ -79,8 +82,8 @@ private:
   Status allocate(runtime::Rank &rank, const TensorParallelMoeWeights &weights);
   /// The choice of each of so many tokens' experts.
   Status appendRouter(runtime::Rank &rank, int64_t tokens, runtime::Pointer x, Plan &plan);
-  Status verifyTokens(int64_t tokensPerRank) const;
-  Expected<Plan> plan(runtime::Rank &rank, int64_t tokensPerRank);
+  Status verifyTokens(int64_t tokensPerRank, int64_t ownTokens) const;
+  Expected<Plan> plan(runtime::Rank &rank, int64_t tokensPerRank, int64_t ownTokens);
 
   TensorParallelMoeOptions optionValues;
   runtime::World *world = nullptr;
