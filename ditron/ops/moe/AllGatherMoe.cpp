@@ -47,8 +47,11 @@ Expected<AllGatherMoe> AllGatherMoe::create(runtime::World &world, runtime::Kern
     op.plan.tile = *options.tile;
   op.plan.movement = GemmMovement::Pointers;
   DITRON_RETURN_IF_ERROR(verifyGroupedGemm(largest, op.plan).withContext(operation));
-  DITRON_RETURN_IF_ERROR(
-      op.planAgreement.begin(world, fmt::format("{} chunks of a rank's tokens", options.chunksPerRank)));
+  DITRON_RETURN_IF_ERROR(op.planAgreement.begin(
+      world,
+      fmt::format("{} tokens of {} elements of {}{}, top {} of {} experts, {} chunks of a rank's tokens",
+                  options.maxTokensPerRank, options.hidden, toString(options.dtype),
+                  options.blockScales ? " with scales" : "", options.topK, options.experts, options.chunksPerRank)));
   DITRON_ASSIGN_OR_RETURN(op.words, CallWords::create(world, "ag_moe", 0));
   const uint32_t numRanks = world.numRanks();
   const int64_t tokens = options.maxTokensPerRank * numRanks, slots = tokens * options.topK;

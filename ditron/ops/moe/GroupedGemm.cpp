@@ -16,6 +16,15 @@ constexpr std::string_view operation = "GroupedGemm";
 /// Elements of a block that has one scale.
 constexpr uint32_t scaled = 128;
 
+/// Blocks of the form without an own warp that fetches that a multiprocessor of a GPU has room for. A block that finds none would begin its
+/// tiles, of which some are early ones, behind the last of the others.
+int64_t residentBlocks(const GroupedGemmProblem &problem, const TileConfig &tile) {
+  constexpr int64_t sharedBytes = 227 * 1024, mostWarps = 4; // their sums fill half of the registers
+  const int64_t blockBytes = static_cast<int64_t>(tile.numStages) * (tile.blockM + tile.blockN) * tile.blockK *
+                             static_cast<int64_t>(sizeOf(problem.dtype));
+  return tile.numWarps > mostWarps ? 1 : std::clamp<int64_t>(sharedBytes / blockBytes, 1, 2);
+}
+
 /// Whether tiles can be moved by descriptors.
 Status verifyDescriptors(const GroupedGemmProblem &problem, const TileConfig &tile) {
   const int64_t elements = 16 / static_cast<int64_t>(sizeOf(problem.dtype));
@@ -109,15 +118,14 @@ Expected<PreparedCall> prepareGroupedGemm(runtime::KernelProvider &kernels, runt
   const int64_t tiles = std::max<int64_t>(mostTilesOf(problem.maxRows, problem.experts, tile.blockM), 1) *
                         ceilDivide(problem.n, tile.blockN);
   const bool byDescriptors = chosen.movement == GemmMovement::Descriptors;
-  constexpr int64_t blocksPerMultiprocessor = 2; // of the form without an own warp that fetches
   KernelCall call;
   call.source = "moe/grouped_gemm";
   call.kernel = byDescriptors ? "grouped_gemm" : "grouped_gemm_pointers";
   call.numWarps = tile.numWarps;
   call.numStages = tile.numStages;
-  call.grid = {
-      static_cast<uint32_t>(std::min<int64_t>(tiles, multiprocessors * (byDescriptors ? 1 : blocksPerMultiprocessor))),
-      1, 1};
+  call.grid = {static_cast<uint32_t>(
+                   std::min<int64_t>(tiles, multiprocessors * (byDescriptors ? 1 : residentBlocks(problem, tile)))),
+               1, 1};
   call.arguments = {{"a_ptr", operands.a},
                     {"b_ptr", operands.b},
                     {"c_ptr", operands.c},

@@ -68,7 +68,9 @@ Expected<MoeReduction> MoeReduction::create(runtime::World &world, runtime::Kern
     return invalidArgument(fmt::format("{}: tiles of {} rows; the rows are cut into tiles of {}", operation,
                                        op.plan.tile.blockM, any.blockM));
   DITRON_RETURN_IF_ERROR(verifyGroupedGemm(largest, op.plan).withContext(operation));
-  DITRON_RETURN_IF_ERROR(op.planAgreement.begin(world, name));
+  DITRON_RETURN_IF_ERROR(op.planAgreement.begin(
+      world, fmt::format("{} of {} tokens of {} elements of {}, sums of {}", name, options.maxTokens, options.hidden,
+                         ditron::toString(options.resultType), ditron::toString(op.partialType()))));
   DITRON_ASSIGN_OR_RETURN(op.words, CallWords::create(world, name, numRanks));
   const int64_t shard = RowShards(options.maxTokens, numRanks).rowsPerRank * options.hidden;
   const auto allocate = [&](runtime::SymmetricBuffer &buffer, DataType type, int64_t count,
