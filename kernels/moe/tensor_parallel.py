@@ -128,3 +128,32 @@ def order_tiles(offsets_ptr, tiles_ptr, slot_of_row_ptr, ordered_ptr, spans_ptr,
             segment = (first_rank + turns) % WORLD_SIZE
             tl.store(segment_tiles_ptr + segment, users, mask=turns < WORLD_SIZE)
             tl.store(gate_ptr + segment, tl.full((TURNS,), 1, tl.int64), mask=(turns < WORLD_SIZE) & (users == 0))
+
+
+@triton.jit(do_not_specialize=["rank"])
+def add_ranks(slots_ptr, out_ptr, arrived_ptr, generation_ptr, tokens, columns, rank, WORLD_SIZE: tl.constexpr, BLOCK_M: tl.constexpr,
+              BLOCK_N: tl.constexpr):
+    """out [tokens, columns] = the sum of slots [WORLD_SIZE, tokens, columns], of which each rank has filled its own, in fp32 and in ascending
+    order. arrived_ptr: [WORLD_SIZE] signals; the own slot has been filled by an earlier kernel.
+
+    Programs are fewer than there is room for: those of another operator, for which ranks wait that these programs wait for, find a place.
+    """
+    generation = tl.load(generation_ptr)
+    for source in range(WORLD_SIZE):
+        if source != rank:
+            token = dl.wait(arrived_ptr + source, 1, "sys", "acquire", waitValue=generation, compare="ge")
+            slots_ptr = dl.consume_token(slots_ptr, token)
+    tiles_n = tl.cdiv(columns, BLOCK_N)
+    tile_rows = tl.arange(0, BLOCK_M)
+    tile_columns = tl.arange(0, BLOCK_N)
+    slot_elements = tl.cast(tokens, tl.int64) * columns
+    for tile in range(tl.program_id(0), tl.cdiv(tokens, BLOCK_M) * tiles_n, tl.num_programs(0)):
+        row = tile // tiles_n * BLOCK_M
+        column = tile % tiles_n * BLOCK_N
+        mask = (tile_rows[:, None] < tokens - row) & (tile_columns[None, :] < columns - column)
+        start = tl.cast(row, tl.int64) * columns + column
+        offsets = tile_rows[:, None] * columns + tile_columns[None, :]
+        total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+        for source in tl.static_range(WORLD_SIZE):
+            total += tl.load(slots_ptr + source * slot_elements + start + offsets, mask=mask, other=0.0).to(tl.float32)
+        tl.store(out_ptr + start + offsets, total.to(out_ptr.dtype.element_ty), mask=mask)

@@ -1,8 +1,6 @@
 //===- MoeReduction.cpp - Rows of experts times their weights, added by token and over the ranks, overlapped ---------------===//
 #include "ditron/ops/moe/MoeReduction.h"
 
-#include "ditron/ops/CallSchedule.h"
-
 #include <fmt/format.h>
 
 namespace ditron::ops {
@@ -11,8 +9,7 @@ namespace {
 
 /// One multiprocessor of so many adds and sends while the others multiply.
 constexpr uint32_t multiprocessorsPerSum = 8;
-/// Of what makes and fetches the sums of MoeResult::Everywhere, as GEMM+AllReduce's: long rows, many bytes on their way, and as many
-/// blocks on all ranks.
+/// Of what adds and fetches the ranks' sums, as GEMM+AllReduce's: long rows, many bytes on their way.
 constexpr uint32_t exchangeM = 16, exchangeN = 256, exchangeWarps = 8, mostExchangeBlocks = 128;
 
 /// The operands of a call by number.
@@ -191,38 +188,39 @@ Status MoeReduction::addReduction(runtime::Rank &rank, int64_t tokens, MoeCall &
   if (ownTokens == 0)
     return Status::ok();
   KernelCall reduce;
-  reduce.source = "tensor_parallel_gemm";
-  reduce.kernel = "reduce_segments";
-  reduce.grid = {static_cast<uint32_t>(ceilDivide(ownTokens, reduceBlockM)),
-                 static_cast<uint32_t>(ceilDivide(columns, reduceBlockN)), 1};
-  reduce.arguments = {{"partial_ptr", scatter.on(id) + slotOffset(tokens, id, id)},
-                      {"scatter_ptr", scatter.on(id)},
+  reduce.source = "moe/tensor_parallel";
+  reduce.kernel = "add_ranks";
+  reduce.numWarps = exchangeWarps;
+  reduce.grid = {exchangeBlocks(rank, ownTokens), 1, 1};
+  reduce.arguments = {{"slots_ptr", scatter.on(id)},
                       {"out_ptr", ranks[id]->products.pointer()},
                       {"arrived_ptr", arrived.on(id)},
                       {"generation_ptr", words.generation(id)},
-                      {"rows", ownTokens},
-                      {"N", columns},
-                      {"stride_out", columns},
+                      {"tokens", ownTokens},
+                      {"columns", columns},
                       {"rank", id},
                       {"WORLD_SIZE", rank.numRanks()},
-                      {"BLOCK_M", reduceBlockM},
-                      {"BLOCK_N", reduceBlockN}};
+                      {"BLOCK_M", exchangeM},
+                      {"BLOCK_N", exchangeN}};
   DITRON_ASSIGN_OR_RETURN(PreparedCall prepared, PreparedCall::create(*kernels, rank, reduce));
   return call.launch(Lane::Main, std::move(prepared), {{"out_ptr", Result}});
 }
 
+uint32_t MoeReduction::exchangeBlocks(const runtime::Rank &rank, int64_t tokens) const {
+  const int64_t tiles = ceilDivide(tokens, exchangeM) * ceilDivide(optionValues.hidden, exchangeN);
+  // Some multiprocessors stay free for another operator, for which ranks may be waiting that these blocks wait for.
+  return static_cast<uint32_t>(
+      std::clamp<int64_t>(rank.attributes().multiprocessors * 3 / 4, 1, std::min<int64_t>(tiles, mostExchangeBlocks)));
+}
+
 KernelCall MoeReduction::exchangeCall(const runtime::Rank &rank, std::string_view kernel, int64_t tokens) const {
   const uint32_t id = rank.id();
-  const int64_t columns = optionValues.hidden,
-                tiles = ceilDivide(RowShards(tokens, rank.numRanks()).rowsPerRank, exchangeM) *
-                        ceilDivide(columns, exchangeN);
-  const auto blocks = static_cast<uint32_t>(
-      std::clamp<int64_t>(rank.attributes().multiprocessors * 3 / 4, 1, std::min<int64_t>(tiles, mostExchangeBlocks)));
+  const int64_t columns = optionValues.hidden;
   KernelCall call;
   call.source = "gemm_all_reduce";
   call.kernel = kernel;
   call.numWarps = exchangeWarps;
-  call.grid = {blocks, 1, 1};
+  call.grid = {exchangeBlocks(rank, RowShards(tokens, rank.numRanks()).rowsPerRank), 1, 1}; // as many on all ranks
   if (kernel == "reduce_rows")
     call.arguments = {{"partial_ptr", scatter.on(id)}, // the own sums are in their slot
                       {"scatter_ptr", scatter.on(id)},

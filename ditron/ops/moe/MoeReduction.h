@@ -7,7 +7,7 @@
 // rank's first, the own ones last (TileOrder.h). When the last tile with rows of a rank's tokens is stored, a gate opens; then the rows of
 // each of its tokens are added, in fp32 and in the order of their slots, straight into that rank's memory: topK rows become one before
 // the wire. The owner adds what the ranks have sent in ascending order, in fp32. Few multiprocessors are kept free for the sums while
-// tiles are computed. Device code: kernels/moe, kernels/tensor_parallel_gemm, kernels/gemm_all_reduce.
+// tiles are computed. Device code: kernels/moe, kernels/gemm_all_reduce.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_OPS_MOE_MOEREDUCTION_H
@@ -91,6 +91,7 @@ private:
   Status addReduction(runtime::Rank &rank, int64_t tokens, MoeCall &call);
   /// Where rank `source` has its sums for the tokens of `owner`, in the owner's memory.
   int64_t slotOffset(int64_t tokens, uint32_t source, uint32_t owner) const;
+  uint32_t exchangeBlocks(const runtime::Rank &rank, int64_t tokens) const;
   KernelCall exchangeCall(const runtime::Rank &rank, std::string_view kernel, int64_t tokens) const;
 
   Options optionValues;

@@ -246,6 +246,8 @@ for element, scales, scaled in [("bf16", no_scales, False), ("fp8e4nv", ", *fp32
                   ", *i32:16, *i64:16, *i64:16", "--num-warps 8 --num-stages 2"))
 cases.append((library("moe/tensor_parallel"), "share_choices", "*i32:16, *fp32:16, *i32:16, *fp32:16, *i64:16, *i64:16, i32, i32, i32" +
               constexpr(WORLD_SIZE=8, TOP_K=8, BLOCK=1024)))
+cases.append((library("moe/tensor_parallel"), "add_ranks", "*bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32:16, i32" +
+              constexpr(WORLD_SIZE=8, BLOCK_M=16, BLOCK_N=256), "--num-warps 8", "tight"))
 for arrival in [True, False]:
     gates = constexpr(segment_tiles_ptr=None, gate_ptr=None) if arrival else ", *i32:16, *i64:16"
     cases.append((library("moe/tensor_parallel"), "order_tiles", "*i32:16, *i32:16, *i32:16, *i32:16, *i32:16" + gates + ", i32, i32, i32, i32" +
