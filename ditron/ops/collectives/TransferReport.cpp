@@ -9,7 +9,16 @@ namespace ditron::ops {
 namespace {
 
 /// The constants of the device code.
-enum Problem : int64_t { None, SendsTooMany, SendsFromOutside, ReceivesTooMany, ReceivesToOutside, SizesDiffer };
+enum Problem : int64_t {
+  None,
+  SendsTooMany,
+  SendsFromOutside,
+  ReceivesTooMany,
+  ReceivesToOutside,
+  SizesDiffer,
+  DropsSlots,
+  DropsRows
+};
 
 } // namespace
 
@@ -55,6 +64,15 @@ Status TransferReport::check(uint32_t rank) {
         limit < 0 ? fmt::format("{}: a message of {} {} from rank {} that it did not expect", where, value, unit, peer)
                   : fmt::format("{}: rank {} has sent {} {}, and {} were to be received. Nothing was stored", where,
                                 peer, value, unit, limit));
+  case DropsSlots:
+    return invalidArgument(
+        fmt::format("{}: {} of its slots chose expert {}; the first {} (capacity) were sent, and the "
+                    "others dropped",
+                    where, value, peer, limit));
+  case DropsRows:
+    return invalidArgument(
+        fmt::format("{}: {} {} came for its experts; the first {} (maxRows) are kept, and the others were dropped",
+                    where, value, unit, limit));
   default: return internalError(fmt::format("{}: a report of kind {}", where, problem));
   }
 }

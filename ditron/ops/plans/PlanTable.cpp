@@ -259,7 +259,7 @@ std::string PlanTable::text() const {
 Expected<PlanTable> libraryPlans() {
   PlanTable all;
   all.file = "the library's plans";
-  for (std::string_view name : {"collectives", "gemm", "tensor_parallel"}) {
+  for (std::string_view name : {"collectives", "expert_parallel", "gemm", "tensor_parallel"}) {
     const EmbeddedPlans embedded = embeddedPlans(name);
     DITRON_ASSIGN_OR_RETURN(PlanTable table, PlanTable::parse(embedded.text, embedded.path));
     std::ranges::move(table.rows, std::back_inserter(all.rows));

@@ -1,6 +1,7 @@
 //===- PlannedOperators.cpp - What tables may say of which operator -------------------------------------------------------===//
 #include "ditron/ops/Gemm.h"
 #include "ditron/ops/collectives/CollectivePlans.h"
+#include "ditron/ops/expert_parallel/ExpertParallelPlan.h"
 #include "ditron/ops/plans/PlanTable.h"
 #include "ditron/ops/plans/TensorParallelPlan.h"
 
@@ -16,6 +17,10 @@ Status verifyTensorParallelPlan(std::string_view op, std::string_view plan, uint
   return parseTensorParallelPlan(op, plan).status();
 }
 
+Status verifyExpertParallelPlan(std::string_view, std::string_view plan, uint32_t, std::optional<uint32_t>) {
+  return parseExpertParallelPlan(plan).status();
+}
+
 Status verifyCollectivePlan(std::string_view op, std::string_view plan, uint32_t numRanks,
                             std::optional<uint32_t> numNodes) {
   DITRON_ASSIGN_OR_RETURN(const CollectiveKind kind, parseCollectiveKind(op));
@@ -28,7 +33,8 @@ std::vector<PlannedOperator> makeOperators() {
   std::vector<PlannedOperator> operators = {{"gemm", product, verifyGemmPlan},
                                             {"ag_gemm", product, verifyTensorParallelPlan},
                                             {"gemm_rs", product, verifyTensorParallelPlan},
-                                            {"gemm_ar", product, verifyTensorParallelPlan}};
+                                            {"gemm_ar", product, verifyTensorParallelPlan},
+                                            {"expert_parallel", {"tokens", "hidden"}, verifyExpertParallelPlan}};
   for (CollectiveKind kind : allCollectiveKinds())
     operators.push_back({std::string(toString(kind)), {"bytes"}, verifyCollectivePlan});
   return operators;

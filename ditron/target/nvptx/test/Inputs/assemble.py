@@ -263,6 +263,13 @@ cases += [
     (library("moe/routing"), "tile_slabs", "*i32:16, *i32:16, *i32:16, i32, i32, i32" + constexpr(EXPERTS=256, TILES=64, BLOCK_M=128)),
     (library("moe/routing"), "tile_rows", "*i32:16, *i32:16, i32, i32" + constexpr(EXPERTS=256, TILES=64, BLOCK_M=128)),
 ]
+for given, row, row_scales, scales in [("*i16:16", "*i16:16", "constexpr row_scales_ptr=None", "constexpr scales_ptr=None"),
+                                       ("*bf16:16", "*fp8e4nv:16", "*fp32:16", "*fp32:16")]:
+    cases.append((library("expert_parallel/low_latency"), "dispatch", f"{given}, *i32, *fp32, {row}, {row_scales}, *i32, *i32, {row}, {scales}, *i32:16" +
+                  ", *i64:16" * 6 + ", i64, i32:16, i32:16, i32, i64, i64, i64, i32" +
+                  constexpr(WORLD=8, TOP_K=8, SLOTS=8, EXPERTS=256, CHUNK=4096, SCAN=1024, SEND=True, RECEIVE=True), "--num-warps 16"))
+cases.append((library("expert_parallel/low_latency"), "combine", "*bf16:16, *bf16:16, *i32, *bf16:16" + ", *i64:16" * 4 + ", i64, i32:16, i32:16, i64, i64, i64, i32" +
+              constexpr(WORLD=8, TOP_K=8, CHUNK=2048, SEND=True, RECEIVE=True), "--num-warps 8"))
 for kernel in ["softmax", "softmax_pairs"]:
     cases.append((library("row_wise"), kernel, "*bf16:16, *bf16:16" + ", i32:16" * 4 + constexpr(BLOCK=4096), "--num-warps 8"))
 for kernel in ["rms_norm", "rms_norm_pairs"]:

@@ -1,0 +1,39 @@
+//===- ExpertParallelPlan.h - How tokens go to their experts and back -----------------------------------------*- C++ -*-===//
+//
+// The words of expert_parallel.plans and of `ditron bench ep_dispatch|ep_combine --plan`: a form, then what of it is not the default:
+//
+//   low_latency blocks 128 warps 16 combine_blocks 128 combine_warps 8
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_OPS_EXPERT_PARALLEL_EXPERTPARALLELPLAN_H
+#define DITRON_OPS_EXPERT_PARALLEL_EXPERTPARALLELPLAN_H
+
+#include "ditron/support/Status.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ditron::ops {
+
+enum class ExpertParallelForm {
+  LowLatency, ///< A row of each slot straight to the rank of its expert, and back.
+};
+/// low_latency.
+std::string_view toString(ExpertParallelForm form);
+
+struct ExpertParallelPlan {
+  ExpertParallelForm form = ExpertParallelForm::LowLatency;
+  uint32_t blocks = 16, numWarps = 8;               ///< Of dispatch; warps are a power of two.
+  uint32_t combineBlocks = 16, combineNumWarps = 8; ///< Of combine.
+
+  bool operator==(const ExpertParallelPlan &) const = default;
+  /// As it is read.
+  std::string text() const;
+};
+
+/// Refuses forms and words that there are not.
+Expected<ExpertParallelPlan> parseExpertParallelPlan(std::string_view text);
+
+} // namespace ditron::ops
+#endif // DITRON_OPS_EXPERT_PARALLEL_EXPERTPARALLELPLAN_H

@@ -1,0 +1,275 @@
+"""Expert parallelism for few tokens: each row goes straight to the rank of its expert, and comes back the same way.
+
+Rank r has the experts [r * LOCAL, (r + 1) * LOCAL). A *slot* is one choice of one token (kernels/moe/routing.py). A slot whose expert is
+none of [0, experts) has no row, nor has one that is not among the first `capacity` slots of its expert on its rank.
+
+**Dispatch.** The row of a slot is stored in the receiver's memory at [expert there][source][place], where the place is the number of slots
+before it that have the same expert: known without asking anybody. The last block of the sender to arrive tells each receiver how many rows
+each of its experts has: one word [expert there][source] with the number of the call above the count. The receiver has waited for all words
+when it knows where each row goes in the result: by expert, then by source, then by slot.
+
+**Combine.** The result of a row is stored at [slot] in the memory of the rank that it came from; the last block to arrive says so to all
+ranks. Who has heard from all adds the slots of each token, in their order.
+
+**Why no row is overwritten too early.** There are two sets of memory, used in turns. A rank that sends call g + 2 has received call g + 1, so
+that all ranks have sent that, and a rank sends g + 1 when it has copied out all that came in g. Every rank tells every other one in every
+call, even that it has nothing for it.
+
+Blocks read the number of the call in a word of their own, sent_ptr[block] or received_ptr[block], and count it up there.
+"""
+import triton
+import triton.language as tl
+import triton_dist.language as dl
+from triton_dist.language.extra.language_extra import __syncthreads, ld, num_threads, st, tid
+
+from ..collectives.pairs import report
+
+# What report() says (ditron/ops/collectives/TransferReport.cpp).
+DROPS_SLOTS = tl.constexpr(6)
+DROPS_ROWS = tl.constexpr(7)
+
+# The handle that dispatch leaves for combine, of 32-bit words: in the first the number of rows that came, which may be more than are kept;
+# from here on of each slot its place or -1, then of each slot its weight, then of each row that came where from: source * max_slots + slot.
+HANDLE_BEGIN = tl.constexpr(16)
+# Elements that have one scale.
+SCALED = tl.constexpr(128)
+# The largest finite number of float8e4nv.
+MOST_FP8 = tl.constexpr(448.0)
+
+
+@triton.jit
+def is_last_block(arrivals_ptr, call):
+    """Whether all other blocks of the call have been here; what they stored is then visible to this one, and to whom it tells."""
+    return tl.atomic_add(arrivals_ptr, 1, sem="acq_rel", scope="gpu") + 1 == call * tl.num_programs(0)
+
+
+@triton.jit
+def count_slots_of(ids_ptr, expert, slots, SCAN: tl.constexpr):
+    lanes = tl.arange(0, SCAN)
+    found = tl.zeros((SCAN,), tl.int32)
+    for first in range(0, slots, SCAN):
+        ids = tl.load(ids_ptr + first + lanes, mask=lanes < slots - first, other=-1)
+        found += (ids == expert).to(tl.int32)
+    return tl.sum(found, axis=0)
+
+
+@triton.jit
+def place_token(ids_ptr, weights_ptr, places_ptr, max_slots, token, experts, capacity, TOP_K: tl.constexpr, SLOTS: tl.constexpr,
+                SCAN: tl.constexpr):
+    """Places and weights of a token's slots. All threads see them when it ends."""
+    slot = tl.arange(0, SLOTS)
+    lanes = tl.arange(0, SCAN)
+    first = token * TOP_K
+    is_slot = slot < TOP_K
+    own = tl.load(ids_ptr + first + slot, mask=is_slot, other=-1)
+    earlier = tl.zeros((SLOTS, SCAN), tl.int32)
+    for begin in range(0, first + TOP_K, SCAN):
+        other = begin + lanes
+        ids = tl.load(ids_ptr + other, mask=other < first + TOP_K, other=-1)
+        earlier += ((ids[None, :] == own[:, None]) & (other[None, :] < first + slot[:, None])).to(tl.int32)
+    place = tl.sum(earlier, axis=1)
+    has_row = (own >= 0) & (own < experts) & (place < capacity)
+    tl.store(places_ptr + first + slot, tl.where(has_row, place, -1), mask=is_slot)
+    weight = tl.full((SLOTS,), 1.0, tl.float32)
+    if weights_ptr is not None:
+        weight = tl.load(weights_ptr + first + slot, mask=is_slot, other=0.0)
+    tl.store(places_ptr + max_slots + first + slot, weight.to(tl.int32, bitcast=True), mask=is_slot)
+    __syncthreads()
+
+
+@triton.jit
+def send_token(x_ptr, ids_ptr, places_ptr, slots_ptr, scales_ptr, origins_ptr, first, hidden, stride, local, capacity, rank,
+               WORLD: tl.constexpr, TOP_K: tl.constexpr, CHUNK: tl.constexpr):
+    """The row x_ptr [hidden] of the token whose first slot is `first`, to all that it has chosen. The pointers to memory of the ranks are those
+    of this call's set."""
+    for begin in range(0, hidden, CHUNK):
+        if scales_ptr is not None:
+            blocks = tl.arange(0, CHUNK // SCALED)
+            lanes = blocks[:, None] * SCALED + tl.arange(0, SCALED)[None, :]
+            values = tl.load(x_ptr + begin + lanes, mask=lanes < hidden - begin, other=0.0).to(tl.float32)
+            largest = tl.max(tl.abs(values), axis=1)
+            scale = tl.where(largest > 0, tl.div_rn(largest, tl.full((CHUNK // SCALED,), MOST_FP8, tl.float32)), 1.0)
+            row = tl.div_rn(values, tl.broadcast_to(scale[:, None], (CHUNK // SCALED, SCALED))).to(slots_ptr.dtype.element_ty)
+        else:
+            lanes = tl.arange(0, CHUNK)
+            row = tl.load(x_ptr + begin + lanes, mask=lanes < hidden - begin)
+        for j in tl.static_range(TOP_K):
+            place = tl.load(places_ptr + first + j)
+            if place >= 0:
+                expert = tl.load(ids_ptr + first + j)
+                target = expert // local
+                at = ((expert % local) * WORLD + rank).to(tl.int64) * capacity + place
+                tl.store(dl.symm_at(slots_ptr, target) + at * stride + begin + lanes, row, mask=lanes < hidden - begin)
+                if scales_ptr is not None:
+                    scales = tl.cdiv(hidden, SCALED)
+                    tl.store(dl.symm_at(scales_ptr, target) + at * scales + begin // SCALED + blocks, scale,
+                             mask=blocks < scales - begin // SCALED)
+                if begin == 0:
+                    tl.store(dl.symm_at(origins_ptr, target) + at, (first + j).to(tl.int32))
+
+
+@triton.jit
+def send_tokens(x_ptr, ids_ptr, weights_ptr, handle_ptr, slots_ptr, scales_ptr, origins_ptr, words_ptr, counts_ptr, sent_ptr,
+                arrivals_ptr, error_ptr, tokens, hidden, stride, experts, capacity, max_slots, rank, WORLD: tl.constexpr, TOP_K: tl.constexpr,
+                SLOTS: tl.constexpr, CHUNK: tl.constexpr, SCAN: tl.constexpr):
+    block = tl.cast(tl.program_id(0), tl.int64)
+    blocks = tl.cast(tl.num_programs(0), tl.int64)
+    call = tl.load(sent_ptr + block) + 1
+    set = call % 2
+    local = experts // WORLD
+    slots = tokens * TOP_K
+    for expert in range(block, experts, blocks):
+        count = count_slots_of(ids_ptr, expert.to(tl.int32), slots, SCAN)
+        tl.store(counts_ptr + expert, min(count.to(tl.int64), capacity))
+        if (count > capacity) & (tid(0) == 0):
+            report(error_ptr, DROPS_SLOTS, expert, count.to(tl.int64), capacity)
+    rows = set * experts * capacity
+    slots_ptr += rows * stride
+    origins_ptr += rows
+    if scales_ptr is not None:
+        scales_ptr += rows * tl.cdiv(hidden, SCALED)
+    for own in range(block, tokens, blocks):
+        place_token(ids_ptr, weights_ptr, handle_ptr + HANDLE_BEGIN, max_slots, own, experts, capacity, TOP_K, SLOTS, SCAN)
+        send_token(x_ptr + own * hidden, ids_ptr, handle_ptr + HANDLE_BEGIN, slots_ptr, scales_ptr, origins_ptr, own * TOP_K, hidden, stride,
+                   local, capacity, rank, WORLD, TOP_K, CHUNK)
+    if is_last_block(arrivals_ptr, call):
+        for expert in range(tid(0), experts, num_threads()):
+            word_ptr = words_ptr + (set * local + expert % local) * WORLD + rank
+            st(dl.symm_at(word_ptr, expert // local), (call << 32) | ld(counts_ptr + expert), scope="sys", semantic="release")
+    if tid(0) == 0:
+        st(sent_ptr + block, call)
+
+
+@triton.jit
+def copy_row(to_ptr, from_ptr, elements, CHUNK: tl.constexpr):
+    lanes = tl.arange(0, CHUNK)
+    for begin in range(0, elements, CHUNK):
+        tl.store(to_ptr + begin + lanes, tl.load(from_ptr + begin + lanes, mask=lanes < elements - begin), mask=lanes < elements - begin)
+
+
+@triton.jit
+def receive_tokens(rows_ptr, row_scales_ptr, offsets_ptr, handle_ptr, slots_ptr, scales_ptr, origins_ptr, words_ptr, received_ptr,
+                   error_ptr, hidden, stride, experts, capacity, max_rows, max_slots, rank, WORLD: tl.constexpr, EXPERTS: tl.constexpr,
+                   CHUNK: tl.constexpr):
+    block = tl.cast(tl.program_id(0), tl.int64)
+    call = tl.load(received_ptr + block) + 1
+    set = call % 2
+    token = dl.wait(words_ptr + set * experts, experts, "sys", "acquire", waitValue=call << 32, compare="ge")
+    words_ptr = dl.consume_token(words_ptr + set * experts, token)
+    slots_ptr = dl.consume_token(slots_ptr, token)
+    origins_ptr = dl.consume_token(origins_ptr, token)
+    if scales_ptr is not None:
+        scales_ptr = dl.consume_token(scales_ptr, token)
+    # A segment is what an expert has from a source; there are as many as experts on all ranks.
+    segment = tl.arange(0, EXPERTS)
+    words = tl.load(words_ptr + segment, mask=segment < experts, other=0)
+    counts = (words & 0xFFFFFFFF).to(tl.int32)
+    ends = tl.cumsum(counts, axis=0)
+    total = tl.sum(counts, axis=0)
+    if block == 0:
+        tl.store(offsets_ptr + 1 + segment // WORLD, tl.minimum(ends, max_rows).to(tl.int32), mask=(segment < experts) & (segment % WORLD == WORLD - 1))
+        tl.store(offsets_ptr, 0)
+        tl.store(handle_ptr, total)
+        if (total > max_rows) & (tid(0) == 0):
+            report(error_ptr, DROPS_ROWS, rank, total.to(tl.int64), max_rows)
+    origin_ptr = handle_ptr + HANDLE_BEGIN + 2 * max_slots
+    for row in range(tl.program_id(0), total, tl.num_programs(0)):
+        own = tl.sum((ends <= row).to(tl.int32), axis=0)
+        begin = tl.sum(tl.where(segment < own, counts, 0), axis=0)
+        at = (set * experts + own) * capacity + (row - begin)
+        tl.store(origin_ptr + row, tl.load(origins_ptr + at) + (own % WORLD) * tl.cast(max_slots, tl.int32))
+        if row < max_rows:
+            copy_row(rows_ptr + tl.cast(row, tl.int64) * hidden, slots_ptr + at * stride, hidden, CHUNK)
+            if scales_ptr is not None:
+                scales = tl.cdiv(hidden, SCALED)
+                copy_row(row_scales_ptr + tl.cast(row, tl.int64) * scales, scales_ptr + at * scales, scales, CHUNK // SCALED)
+    if tid(0) == 0:
+        st(received_ptr + block, call)
+
+
+@triton.jit(do_not_specialize=["tokens", "experts", "capacity", "max_rows", "max_slots", "rank"],
+            do_not_specialize_on_alignment=["ids_ptr", "weights_ptr", "offsets_ptr", "handle_ptr"])
+def dispatch(x_ptr, ids_ptr, weights_ptr, rows_ptr, row_scales_ptr, offsets_ptr, handle_ptr, slots_ptr, scales_ptr, origins_ptr, words_ptr,
+             counts_ptr, sent_ptr, received_ptr, arrivals_ptr, error_ptr, tokens, hidden, stride, experts, capacity, max_rows,
+             max_slots, rank, WORLD: tl.constexpr, TOP_K: tl.constexpr, SLOTS: tl.constexpr, EXPERTS: tl.constexpr, CHUNK: tl.constexpr,
+             SCAN: tl.constexpr, SEND: tl.constexpr, RECEIVE: tl.constexpr):
+    """SEND: x_ptr [tokens, hidden] goes to the ranks of the experts ids_ptr [tokens, TOP_K] int32, weights_ptr (or None: ones) of the same
+    shape to the handle. RECEIVE: rows_ptr [max_rows, hidden] becomes what came, row_scales_ptr [max_rows, ceil(hidden / SCALED)] its scales
+    where there are some, offsets_ptr [LOCAL + 1] where each expert's rows begin.
+
+    Symmetric: slots_ptr [2, LOCAL, WORLD, capacity, stride], scales_ptr [2, LOCAL, WORLD, capacity, ceil(hidden / SCALED)] (or None: rows
+    go as they are), origins_ptr [2, LOCAL, WORLD, capacity], words_ptr [2, LOCAL, WORLD]. Of the rank: counts_ptr
+    [experts]; sent_ptr, received_ptr [blocks]; arrivals_ptr [1]; error_ptr [4], see report(). With SEND and RECEIVE all blocks must find a
+    place at once, since those of all ranks wait for each other. SLOTS and EXPERTS are powers of two, no less than TOP_K and experts.
+    """
+    if SEND:
+        send_tokens(x_ptr, ids_ptr, weights_ptr, handle_ptr, slots_ptr, scales_ptr, origins_ptr, words_ptr, counts_ptr, sent_ptr,
+                    arrivals_ptr, error_ptr, tokens, hidden, stride, experts, capacity, max_slots, rank, WORLD, TOP_K, SLOTS, CHUNK, SCAN)
+    if RECEIVE:
+        receive_tokens(rows_ptr, row_scales_ptr, offsets_ptr, handle_ptr, slots_ptr, scales_ptr, origins_ptr, words_ptr, 
+                       received_ptr, error_ptr, hidden, stride, experts, capacity, max_rows, max_slots, rank, WORLD, EXPERTS, CHUNK)
+
+
+@triton.jit
+def return_rows(rows_ptr, handle_ptr, slots_ptr, words_ptr, sent_ptr, arrivals_ptr, hidden, stride, max_rows, most_rows, max_slots,
+                rank, WORLD: tl.constexpr, CHUNK: tl.constexpr):
+    block = tl.cast(tl.program_id(0), tl.int64)
+    call = tl.load(sent_ptr + block) + 1
+    slots_ptr += call % 2 * max_slots * stride
+    lanes = tl.arange(0, CHUNK)
+    # A handle that dispatch has not filled must not become an address.
+    total = min(tl.load(handle_ptr).to(tl.int64), most_rows)
+    for row in range(block, total, tl.num_programs(0)):
+        origin = tl.load(handle_ptr + HANDLE_BEGIN + 2 * max_slots + row).to(tl.int64)
+        if (origin >= 0) & (origin < WORLD * max_slots):
+            to_ptr = dl.symm_at(slots_ptr, (origin // max_slots).to(tl.int32)) + origin % max_slots * stride
+            for begin in range(0, hidden, CHUNK):
+                # Rows that dispatch had no place for add nothing.
+                values = tl.load(rows_ptr + row * hidden + begin + lanes, mask=(lanes < hidden - begin) & (row < max_rows), other=0)
+                tl.store(to_ptr + begin + lanes, values, mask=lanes < hidden - begin)
+    if is_last_block(arrivals_ptr, call):
+        for peer in range(tid(0), WORLD, num_threads()):
+            st(dl.symm_at(words_ptr, peer) + rank, call, scope="sys", semantic="release")
+    if tid(0) == 0:
+        st(sent_ptr + block, call)
+
+
+@triton.jit
+def add_slots(out_ptr, handle_ptr, slots_ptr, words_ptr, received_ptr, tokens, hidden, stride, max_slots, rank,
+              WORLD: tl.constexpr, TOP_K: tl.constexpr, CHUNK: tl.constexpr):
+    block = tl.cast(tl.program_id(0), tl.int64)
+    call = tl.load(received_ptr + block) + 1
+    token = dl.wait(words_ptr, WORLD, "sys", "acquire", waitValue=call, compare="ge")
+    slots_ptr = dl.consume_token(slots_ptr + call % 2 * max_slots * stride, token)
+    lanes = tl.arange(0, CHUNK)
+    chunks = tl.cdiv(hidden, CHUNK)
+    places_ptr = handle_ptr + HANDLE_BEGIN
+    for part in range(block, tokens * chunks, tl.num_programs(0)):
+        first = part // chunks * TOP_K
+        begin = part % chunks * CHUNK
+        total = tl.zeros((CHUNK,), tl.float32)
+        for j in tl.static_range(TOP_K):
+            if tl.load(places_ptr + first + j) >= 0:
+                weight = tl.load(places_ptr + max_slots + first + j).to(tl.float32, bitcast=True)
+                values = tl.load(slots_ptr + (first + j) * stride + begin + lanes, mask=lanes < hidden - begin, other=0.0)
+                total += values.to(tl.float32) * weight
+        tl.store(out_ptr + part // chunks * hidden + begin + lanes, total.to(out_ptr.dtype.element_ty), mask=lanes < hidden - begin)
+    if tid(0) == 0:
+        st(received_ptr + block, call)
+
+
+@triton.jit(do_not_specialize=["tokens", "max_rows", "most_rows", "max_slots", "rank"], do_not_specialize_on_alignment=["handle_ptr"])
+def combine(rows_ptr, out_ptr, handle_ptr, slots_ptr, words_ptr, sent_ptr, received_ptr, arrivals_ptr, tokens, hidden, stride,
+            max_rows, most_rows, max_slots, rank, WORLD: tl.constexpr, TOP_K: tl.constexpr, CHUNK: tl.constexpr, SEND: tl.constexpr,
+            RECEIVE: tl.constexpr):
+    """SEND: rows_ptr [max_rows, hidden], laid out as dispatch's rows, go back to where those came from. RECEIVE: out_ptr [tokens, hidden]
+    becomes the sum of each token's slots, each times its weight, in fp32.
+
+    Symmetric: slots_ptr [2, max_slots, stride], words_ptr [WORLD]; the rest as for dispatch. most_rows: that a handle has words for.
+    """
+    if SEND:
+        return_rows(rows_ptr, handle_ptr, slots_ptr, words_ptr, sent_ptr, arrivals_ptr, hidden, stride, max_rows, most_rows,
+                    max_slots, rank, WORLD, CHUNK)
+    if RECEIVE:
+        add_slots(out_ptr, handle_ptr, slots_ptr, words_ptr, received_ptr, tokens, hidden, stride, max_slots, rank, WORLD, TOP_K,
+                  CHUNK)
