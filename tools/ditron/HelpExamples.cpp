@@ -49,6 +49,8 @@ constexpr HelpExample table[] = {
     {"bench moe_ar",
      "  ditron bench moe_ar --tokens 64 --hidden 128 --inner 256 --experts 8 --top-k 2 --check --json moe_ar.json"},
     {"bench barrier", "  ditron bench barrier --ranks 4 --check"},
+    {"bench ep_dispatch", "  ditron bench ep_dispatch --ranks 4 --tokens 8 --hidden 256 --experts 8 --top-k 2 --check"},
+    {"bench ep_combine", "  ditron bench ep_combine --ranks 4 --tokens 8 --hidden 256 --experts 8 --top-k 2 --check"},
     {"bench broadcast", "  ditron bench broadcast --bytes 64K --plan 'chunks 8 4 4096' --check"},
     {"bench gemm", "  ditron bench gemm --shape 128x128x64 --json gemm.json"},
     {"bench softmax", "  ditron bench softmax --shape 16x1000 --plan 'plain warps 4' --plan 'plain warps 8'"},

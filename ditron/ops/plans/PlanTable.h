@@ -71,6 +71,7 @@ struct PlannedOperator {
   std::vector<std::string> sizes; ///< That its rows may name.
   /// Refuses a plan that the operator does not have on so many ranks and nodes; none: nodes as the plan is for.
   Status (*verify)(std::string_view op, std::string_view plan, uint32_t numRanks, std::optional<uint32_t> numNodes);
+  bool isSearched = true; ///< `ditron tune` looks for its plans.
 };
 const std::vector<PlannedOperator> &plannedOperators();
 

@@ -34,7 +34,7 @@ std::vector<PlannedOperator> makeOperators() {
                                             {"ag_gemm", product, verifyTensorParallelPlan},
                                             {"gemm_rs", product, verifyTensorParallelPlan},
                                             {"gemm_ar", product, verifyTensorParallelPlan},
-                                            {"expert_parallel", {"tokens", "hidden"}, verifyExpertParallelPlan}};
+                                            {"expert_parallel", {"tokens", "hidden"}, verifyExpertParallelPlan, false}};
   for (CollectiveKind kind : allCollectiveKinds())
     operators.push_back({std::string(toString(kind)), {"bytes"}, verifyCollectivePlan});
   return operators;

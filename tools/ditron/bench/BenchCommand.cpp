@@ -326,6 +326,7 @@ void addBenchCommand(CLI::App &app, CommandContext &context) {
   addCollectiveBenchCommands(*bench, context);
   addTransferBenchCommands(*bench, context);
   addMoeBenchCommands(*bench, context);
+  addExpertParallelBenchCommands(*bench, context);
   addKernelBenchCommands(*bench, context);
   for (CLI::App *command : bench->get_subcommands([](CLI::App *) { return true; }))
     command->fallthrough(); // --time may come behind the operator's name

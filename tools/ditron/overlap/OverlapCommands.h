@@ -20,6 +20,8 @@ void addCollectiveBenchCommands(CLI::App &bench, CommandContext &context);
 void addTransferBenchCommands(CLI::App &bench, CommandContext &context);
 /// ag_moe, moe_rs, moe_ar.
 void addMoeBenchCommands(CLI::App &bench, CommandContext &context);
+/// `ditron bench ep_dispatch|ep_combine`, below `ditron bench`: tokens to the ranks of their experts, and back.
+void addExpertParallelBenchCommands(CLI::App &bench, CommandContext &context);
 /// `ditron demo`: both operators on 8 simulated GPUs, verified; fails when a result is wrong or nothing overlapped.
 void addDemoCommand(CLI::App &app, CommandContext &context);
 

@@ -183,7 +183,8 @@ void addTuneCommand(CLI::App &app, CommandContext &context) {
       app.add_subcommand("tune", "Find the best plan of an operator on this machine and write it into a table");
   command->require_subcommand(1);
   for (const ops::PlannedOperator &op : ops::plannedOperators())
-    addOperator(*command, context, op);
+    if (op.isSearched)
+      addOperator(*command, context, op);
 }
 
 } // namespace ditron::tool

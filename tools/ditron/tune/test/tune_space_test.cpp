@@ -33,6 +33,8 @@ TEST(TuneSpace, EachOperatorHasTensOfRightPlansForEveryShape) {
   std::vector<TuneProblem> problems;
   for (const ops::PlannedOperator &op : ops::plannedOperators())
     for (const uint32_t ranks : {1u, 2u, 3u, 8u, 64u}) {
+      if (!op.isSearched)
+        continue;
       if (op.sizes == std::vector<std::string>{"bytes"}) {
         for (const int64_t bytes : {1, 16, 4096, 1 << 20, 1 << 30})
           problems.push_back({.op = op.name, .ranks = ranks, .bytes = bytes});
