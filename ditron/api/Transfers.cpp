@@ -1,7 +1,8 @@
-//===- Transfers.cpp - Uneven all-to-all, messages and barrier of the C interface --------------------------------===//
+//===- Transfers.cpp - Uneven all-to-all, messages, barrier and expert parallelism of the C interface -----------===//
 #include "ditron/ops/collectives/AllToAllV.h"
 #include "ditron/ops/collectives/Barrier.h"
 #include "ditron/ops/collectives/SendReceive.h"
+#include "ditron/ops/expert_parallel/ExpertParallel.h"
 
 #include "ditron/api/Handles.h"
 
@@ -26,6 +27,12 @@ struct ditron_barrier {
   std::shared_ptr<Context> context;
   std::shared_ptr<runtime::World> world;
   ops::Barrier op;
+};
+
+struct ditron_expert_parallel {
+  std::shared_ptr<Context> context;
+  std::shared_ptr<runtime::World> world;
+  ops::ExpertParallel op;
 };
 
 namespace {
@@ -82,6 +89,18 @@ Expected<std::vector<ops::SendReceive::Message>> toMessages(const ditron_message
   return converted;
 }
 
+Expected<ops::ExpertParallel::Part> toPart(ditron_call_part_t part) {
+  switch (part) {
+  case DITRON_CALL_WHOLE: return ops::ExpertParallel::Part::Whole;
+  case DITRON_CALL_SEND: return ops::ExpertParallel::Part::Send;
+  case DITRON_CALL_RECEIVE: return ops::ExpertParallel::Part::Receive;
+  }
+  return invalidArgument(
+      fmt::format("part {} of a call; 0 (whole), 1 (send) and 2 (receive) are accepted", static_cast<int>(part)));
+}
+
+runtime::Pointer given(const void *address, DataType type) { return {const_cast<void *>(address), type}; }
+
 } // namespace
 
 extern "C" {
@@ -134,6 +153,86 @@ ditron_status_t ditron_all_to_all_v_enqueue(ditron_all_to_all_v_h exchange, ditr
 
 ditron_status_t ditron_all_to_all_v_check(ditron_all_to_all_v_h exchange, ditron_stream_h stream) {
   return guarded([&] { return check(exchange, stream, "all-to-all"); });
+}
+
+ditron_status_t ditron_expert_parallel_create(ditron_context_h context, const ditron_expert_parallel_options_t *options,
+                                              ditron_expert_parallel_h *experts) {
+  return guarded([&]() -> Status {
+    constexpr std::string_view name = "ditron_expert_parallel_options_t";
+    DITRON_RETURN_IF_ERROR(checkGiven(options, "the options"));
+    DITRON_ASSIGN_OR_RETURN(const ditron_expert_parallel_options_t given, readStruct(options, name));
+    ops::ExpertParallelOptions converted;
+    DITRON_ASSIGN_OR_RETURN(converted.dtype, elementType(given.dtype, name));
+    converted.hidden = given.hidden;
+    converted.experts = given.experts;
+    converted.topK = given.top_k == 0 ? 1 : given.top_k;
+    converted.maxTokens = given.max_tokens;
+    converted.fp8 = given.fp8 != 0;
+    converted.capacity = given.capacity;
+    converted.maxRows = given.max_rows;
+    converted.concurrentCalls = given.concurrent_calls == 0 ? 1 : given.concurrent_calls;
+    return create(context, experts, [&](runtime::World &world, runtime::KernelProvider &kernels) {
+      return ops::ExpertParallel::create(world, kernels, converted);
+    });
+  });
+}
+
+void ditron_expert_parallel_destroy(ditron_expert_parallel_h experts) { delete experts; }
+
+int64_t ditron_expert_parallel_max_rows(ditron_expert_parallel_h experts) {
+  return experts ? experts->op.maxRows() : 0;
+}
+
+int64_t ditron_expert_parallel_handle_elements(ditron_expert_parallel_h experts) {
+  return experts ? experts->op.handleElements() : 0;
+}
+
+ditron_status_t ditron_expert_parallel_prepare(ditron_expert_parallel_h experts, uint32_t parts) {
+  return guarded([&]() -> Status {
+    DITRON_RETURN_IF_ERROR(checkHandle(experts, "expert parallelism"));
+    for (uint32_t id : experts->world->localRanks())
+      DITRON_RETURN_IF_ERROR(experts->op.prepare(experts->world->rank(id), parts != 0));
+    return Status::ok();
+  });
+}
+
+ditron_status_t ditron_expert_parallel_dispatch(ditron_expert_parallel_h experts, ditron_stream_h stream,
+                                                const ditron_dispatch_operands_t *operands, ditron_call_part_t part) {
+  return guarded([&]() -> Status { // it may compile
+    DITRON_ASSIGN_OR_RETURN(runtime::Rank * rank, rankOf(experts, stream, "expert parallelism"));
+    DITRON_RETURN_IF_ERROR(checkGiven(operands, "the operands"));
+    DITRON_ASSIGN_OR_RETURN(const ditron_dispatch_operands_t all, readStruct(operands, "ditron_dispatch_operands_t"));
+    DITRON_ASSIGN_OR_RETURN(const ops::ExpertParallel::Part which, toPart(part));
+    const ops::ExpertParallelOptions &options = experts->op.options();
+    return experts->op.dispatch(*rank, stream->stream,
+                                {.x = given(all.x, options.dtype),
+                                 .tokens = all.tokens,
+                                 .ids = given(all.ids, DataType::I32),
+                                 .weights = given(all.weights, DataType::F32),
+                                 .rows = given(all.rows, options.fp8 ? DataType::F8E4NV : options.dtype),
+                                 .scales = given(all.scales, DataType::F32),
+                                 .offsets = given(all.offsets, DataType::I32),
+                                 .handle = given(all.handle, DataType::I32)},
+                                which);
+  });
+}
+
+ditron_status_t ditron_expert_parallel_combine(ditron_expert_parallel_h experts, ditron_stream_h stream,
+                                               const ditron_combine_operands_t *operands, ditron_call_part_t part) {
+  return guarded([&]() -> Status { // it may compile
+    DITRON_ASSIGN_OR_RETURN(runtime::Rank * rank, rankOf(experts, stream, "expert parallelism"));
+    DITRON_RETURN_IF_ERROR(checkGiven(operands, "the operands"));
+    DITRON_ASSIGN_OR_RETURN(const ditron_combine_operands_t all, readStruct(operands, "ditron_combine_operands_t"));
+    DITRON_ASSIGN_OR_RETURN(const ops::ExpertParallel::Part which, toPart(part));
+    const DataType type = experts->op.options().dtype;
+    return experts->op.combine(
+        *rank, stream->stream,
+        {given(all.rows, type), given(all.out, type), all.tokens, given(all.handle, DataType::I32)}, which);
+  });
+}
+
+ditron_status_t ditron_expert_parallel_check(ditron_expert_parallel_h experts, ditron_stream_h stream) {
+  return guarded([&] { return check(experts, stream, "expert parallelism"); });
 }
 
 ditron_status_t ditron_send_receive_create(ditron_context_h context, ditron_dtype_t dtype,

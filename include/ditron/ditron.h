@@ -124,6 +124,7 @@ typedef struct ditron_collective *ditron_collective_h;
 typedef struct ditron_all_to_all_v *ditron_all_to_all_v_h;
 typedef struct ditron_send_receive *ditron_send_receive_h;
 typedef struct ditron_barrier *ditron_barrier_h;
+typedef struct ditron_expert_parallel *ditron_expert_parallel_h;
 typedef struct ditron_program *ditron_program_h;
 
 /* A tensor where it lies. Checked against what an operator expects, so that a wrong size is an error and no wild access. */
@@ -566,6 +567,73 @@ DITRON_API ditron_status_t ditron_all_to_all_v_enqueue(ditron_all_to_all_v_h exc
                                                        const ditron_all_to_all_v_operands_t *operands);
 /* Waits for the stream. DITRON_INVALID_ARGUMENT for the first problem with the sizes of its rank's calls since the last check. */
 DITRON_API ditron_status_t ditron_all_to_all_v_check(ditron_all_to_all_v_h exchange, ditron_stream_h stream);
+
+/* Expert parallelism: tokens to the ranks of their experts (dispatch), and the experts' results back (combine). Rank r has the experts
+ * [r * experts / ranks, (r + 1) * experts / ranks). Where tokens go stands on the device, and is never read by the host. */
+typedef struct ditron_expert_parallel_options {
+  size_t struct_size;
+  ditron_dtype_t dtype; /* Of tokens and results: bf16, fp16, fp32. Zero (bool) means bf16. */
+  int64_t hidden;       /* Elements of a row. */
+  uint32_t experts;     /* Of all ranks; a multiple of their number. */
+  uint32_t top_k;       /* Slots of a token, each the choice of one expert; 0 means 1. */
+  int64_t max_tokens;   /* Of a rank in a call; sizes the buffers. */
+  uint32_t fp8;         /* 1: rows travel and arrive as fp8 e4m3 with a scale for each 128 elements. */
+  int64_t capacity;     /* Rows from one rank for one expert, at most; 0: max_tokens. The slots beyond are dropped. */
+  int64_t max_rows;     /* Rows that a rank keeps of a call, at most; 0: all that can come. The rows beyond are dropped. */
+  uint32_t concurrent_calls; /* Operators that may run at once on a GPU; 0 means 1. */
+} ditron_expert_parallel_options_t;
+
+/* What of a call is enqueued: all of it as one launch, or its sending now and its receiving later. */
+typedef enum ditron_call_part {
+  DITRON_CALL_WHOLE = 0,
+  DITRON_CALL_SEND = 1,
+  DITRON_CALL_RECEIVE = 2
+} ditron_call_part_t;
+
+/* Memory of one rank, at any multiple of an element. The sending takes x, ids, weights, handle, the receiving the others and handle. */
+typedef struct ditron_dispatch_operands {
+  size_t struct_size;
+  const void *x;        /* [tokens, hidden] */
+  int64_t tokens;       /* 0 to max_tokens; any on each rank. */
+  const int32_t *ids;   /* [tokens, top_k]; a slot whose id is none of [0, experts), such as -1, has no expert. */
+  const float *weights; /* [tokens, top_k]; null: ones */
+  void *rows;           /* Result [max_rows, hidden] of dtype or fp8: by expert, then source, then slot. */
+  float *scales;        /* Result [max_rows, ceil(hidden / 128)]; null without fp8 */
+  int32_t *offsets;     /* Result [experts / ranks + 1]: where each expert's rows begin. */
+  int32_t *handle;      /* Result [ditron_expert_parallel_handle_elements()], for the combine of these rows. */
+} ditron_dispatch_operands_t;
+
+/* The sending takes rows and handle, the receiving out, tokens and handle. */
+typedef struct ditron_combine_operands {
+  size_t struct_size;
+  const void *rows; /* [max_rows, hidden] of dtype: of each row of dispatch its result */
+  void *out; /* Result [tokens, hidden]: the sum of each token's slots in their order, times their weights, in fp32 */
+  int64_t tokens; /* As dispatched. */
+  const int32_t *handle;
+} ditron_combine_operands_t;
+
+/* Allocates on all ranks. Collective where ranks are processes. All ranks on one node. */
+DITRON_API ditron_status_t ditron_expert_parallel_create(ditron_context_h context,
+                                                         const ditron_expert_parallel_options_t *options,
+                                                         ditron_expert_parallel_h *experts);
+DITRON_API void ditron_expert_parallel_destroy(ditron_expert_parallel_h experts);
+/* Rows that the results of dispatch must have room for; 0 for null. */
+DITRON_API int64_t ditron_expert_parallel_max_rows(ditron_expert_parallel_h experts);
+/* int32 elements of a handle; 0 for null. */
+DITRON_API int64_t ditron_expert_parallel_handle_elements(ditron_expert_parallel_h experts);
+/* As ditron_collective_prepare; once, for all numbers of tokens. `parts`: 1 to enqueue sending and receiving apart, too. */
+DITRON_API ditron_status_t ditron_expert_parallel_prepare(ditron_expert_parallel_h experts, uint32_t parts);
+/* Enqueue one call, or a part of one, on the stream's rank. Every rank makes the same sequence of calls, on one stream after the other; each
+ * DITRON_CALL_SEND is followed by its DITRON_CALL_RECEIVE before the next of its kind. They may be captured, and replayed with whatever ids
+ * are in memory then. What is dropped adds nothing, and ditron_expert_parallel_check tells it. */
+DITRON_API ditron_status_t ditron_expert_parallel_dispatch(ditron_expert_parallel_h experts, ditron_stream_h stream,
+                                                           const ditron_dispatch_operands_t *operands,
+                                                           ditron_call_part_t part);
+DITRON_API ditron_status_t ditron_expert_parallel_combine(ditron_expert_parallel_h experts, ditron_stream_h stream,
+                                                          const ditron_combine_operands_t *operands,
+                                                          ditron_call_part_t part);
+/* Waits for the stream. DITRON_INVALID_ARGUMENT for the first slots or rows that were dropped in its rank's calls since the last check. */
+DITRON_API ditron_status_t ditron_expert_parallel_check(ditron_expert_parallel_h experts, ditron_stream_h stream);
 
 /* One message of a group: to, or from, a rank. */
 typedef struct ditron_message {

@@ -511,6 +511,69 @@ public:
   Status check(Stream &stream) { return Status::of(ditron_all_to_all_v_check(handle, stream.get())); }
 };
 
+/// Tokens to the ranks of their experts and back (ditron_expert_parallel_dispatch, _combine).
+class ExpertParallel : public detail::Owner<ditron_expert_parallel_h, ditron_expert_parallel_destroy> {
+public:
+  using Owner::Owner;
+
+  /// As ditron_expert_parallel_options_t.
+  struct Options {
+    ditron_dtype_t dtype = DITRON_BF16;
+    int64_t hidden = 0;
+    uint32_t experts = 0, topK = 1;
+    int64_t maxTokens = 0;
+    bool fp8 = false;
+    int64_t capacity = 0, maxRows = 0;
+    uint32_t concurrentCalls = 1;
+  };
+  /// As ditron_dispatch_operands_t.
+  struct DispatchOperands {
+    const void *x = nullptr;
+    int64_t tokens = 0;
+    const int32_t *ids = nullptr;
+    const float *weights = nullptr;
+    void *rows = nullptr;
+    float *scales = nullptr;
+    int32_t *offsets = nullptr, *handle = nullptr;
+  };
+  /// As ditron_combine_operands_t.
+  struct CombineOperands {
+    const void *rows = nullptr;
+    void *out = nullptr;
+    int64_t tokens = 0;
+    const int32_t *handle = nullptr;
+  };
+
+  int64_t maxRows() const { return ditron_expert_parallel_max_rows(handle); }
+  int64_t handleElements() const { return ditron_expert_parallel_handle_elements(handle); }
+  /// Before the first call anywhere; `parts`: sending and receiving apart, too.
+  Status prepare(bool parts = false) { return Status::of(ditron_expert_parallel_prepare(handle, parts)); }
+  Status dispatch(Stream &stream, const DispatchOperands &operands, ditron_call_part_t part = DITRON_CALL_WHOLE) {
+    ditron_dispatch_operands_t raw;
+    DITRON_INIT(raw);
+    raw.x = operands.x;
+    raw.tokens = operands.tokens;
+    raw.ids = operands.ids;
+    raw.weights = operands.weights;
+    raw.rows = operands.rows;
+    raw.scales = operands.scales;
+    raw.offsets = operands.offsets;
+    raw.handle = operands.handle;
+    return Status::of(ditron_expert_parallel_dispatch(handle, stream.get(), &raw, part));
+  }
+  Status combine(Stream &stream, const CombineOperands &operands, ditron_call_part_t part = DITRON_CALL_WHOLE) {
+    ditron_combine_operands_t raw;
+    DITRON_INIT(raw);
+    raw.rows = operands.rows;
+    raw.out = operands.out;
+    raw.tokens = operands.tokens;
+    raw.handle = operands.handle;
+    return Status::of(ditron_expert_parallel_combine(handle, stream.get(), &raw, part));
+  }
+  /// Waits for the stream: whether nothing was dropped.
+  Status check(Stream &stream) { return Status::of(ditron_expert_parallel_check(handle, stream.get())); }
+};
+
 /// Groups of messages between pairs of ranks (ditron_send_receive_enqueue).
 class SendReceive : public detail::Owner<ditron_send_receive_h, ditron_send_receive_destroy> {
 public:
@@ -665,6 +728,21 @@ public:
     raw.packed = options.packed;
     return detail::make<AllToAllV, ditron_all_to_all_v_h>(
         [&](ditron_all_to_all_v_h *exchange) { return ditron_all_to_all_v_create(handle, &raw, exchange); });
+  }
+  Expected<ExpertParallel> createExpertParallel(const ExpertParallel::Options &options) {
+    ditron_expert_parallel_options_t raw;
+    DITRON_INIT(raw);
+    raw.dtype = options.dtype;
+    raw.hidden = options.hidden;
+    raw.experts = options.experts;
+    raw.top_k = options.topK;
+    raw.max_tokens = options.maxTokens;
+    raw.fp8 = options.fp8;
+    raw.capacity = options.capacity;
+    raw.max_rows = options.maxRows;
+    raw.concurrent_calls = options.concurrentCalls;
+    return detail::make<ExpertParallel, ditron_expert_parallel_h>(
+        [&](ditron_expert_parallel_h *experts) { return ditron_expert_parallel_create(handle, &raw, experts); });
   }
   Expected<SendReceive> createSendReceive(ditron_dtype_t dtype) {
     return detail::make<SendReceive, ditron_send_receive_h>(

@@ -142,5 +142,69 @@ TEST_F(CppTransfers, WhatIsMissingIsNamed) {
   ditron_barrier_destroy(nullptr);
 }
 
+/// Two tokens of each rank to two experts each; the experts give back what they get.
+TEST_F(CppTransfers, ExpertParallelBringsTokensToTheirExpertsAndBack) {
+  constexpr int64_t hidden = 3, tokens = 2;
+  ExpertParallel::Options options;
+  options.dtype = DITRON_F32;
+  options.hidden = hidden;
+  options.experts = 4;
+  options.topK = 2;
+  options.maxTokens = tokens;
+  ExpertParallel experts = context->createExpertParallel(options).value();
+  ASSERT_EQ(experts.maxRows(), 8);
+  ASSERT_TRUE(experts.prepare(true).ok());
+  struct Own {
+    std::vector<float> x, weights = {1, 2, 0.5f, 4}, rows, out = std::vector<float>(tokens * hidden, -1);
+    std::vector<int32_t> ids, offsets = std::vector<int32_t>(3, -1), handle;
+  };
+  Own each[ranks];
+  each[0].ids = {0, 3, 3, -1};
+  each[1].ids = {1, 3, 2, 1};
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    Own &own = each[rank];
+    own.x.resize(tokens * hidden);
+    std::iota(own.x.begin(), own.x.end(), 10.0f * static_cast<float>(rank));
+    own.rows.resize(experts.maxRows() * hidden, -1);
+    own.handle.resize(experts.handleElements());
+    lend(rank, own.x), lend(rank, own.weights), lend(rank, own.rows), lend(rank, own.out);
+    lend(rank, own.ids), lend(rank, own.offsets), lend(rank, own.handle);
+  }
+  const std::vector<float> wanted[ranks] = {{0, 3, 6, 1.5f, 2, 2.5f}, {30, 33, 36, 58.5f, 63, 67.5f}};
+  for (bool parts : {false, true}) {
+    for (ditron_call_part_t part :
+         parts ? std::vector{DITRON_CALL_SEND, DITRON_CALL_RECEIVE} : std::vector{DITRON_CALL_WHOLE})
+      for (uint32_t rank = 0; rank < ranks; ++rank) {
+        Own &own = each[rank];
+        const Status status = experts.dispatch(streams[rank],
+                                               {own.x.data(), tokens, own.ids.data(), own.weights.data(),
+                                                own.rows.data(), nullptr, own.offsets.data(), own.handle.data()},
+                                               part);
+        ASSERT_TRUE(status.ok()) << status.message();
+      }
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+      ASSERT_TRUE(
+          experts
+              .combine(streams[rank], {each[rank].rows.data(), each[rank].out.data(), tokens, each[rank].handle.data()})
+              .ok());
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      const Status status = experts.check(streams[rank]);
+      ASSERT_TRUE(status.ok()) << status.message();
+    }
+    EXPECT_EQ(each[0].offsets, (std::vector<int32_t>{0, 1, 3}));
+    EXPECT_EQ(each[1].offsets, (std::vector<int32_t>{0, 1, 4}));
+    const std::vector<float> ofExpert3 = {0, 1, 2, 3, 4, 5, 10, 11, 12};
+    EXPECT_TRUE(std::equal(ofExpert3.begin(), ofExpert3.end(), each[1].rows.begin() + hidden));
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      EXPECT_EQ(each[rank].out, wanted[rank]) << rank;
+      std::fill(each[rank].out.begin(), each[rank].out.end(), -1.0f);
+    }
+  }
+  EXPECT_THAT(experts.dispatch(streams[0], {}, DITRON_CALL_RECEIVE).message(), HasSubstr("operand rows"));
+  options.experts = 3;
+  EXPECT_THAT(context->createExpertParallel(options).status().message(),
+              HasSubstr("experts is 3; multiples of the 2 ranks"));
+}
+
 } // namespace
 } // namespace ditron::api::test
