@@ -141,7 +141,9 @@ Expected<PreparedCall> MoeReduction::productCall(runtime::Rank &rank, int64_t to
                     .gates = words.gates(id),
                     .firstRank = own.rows.firstRank};
   if (optionValues.schedule == Schedule::Overlapped && rank.numRanks() > 1)
-    operands.ranks.freeMultiprocessors = std::max(1u, rank.attributes().multiprocessors / multiprocessorsPerSum);
+    operands.ranks.freeMultiprocessors = optionValues.sumMultiprocessors
+                                             ? optionValues.sumMultiprocessors
+                                             : std::max(1u, rank.attributes().multiprocessors / multiprocessorsPerSum);
   return prepareGroupedGemm(*kernels, rank, problemFor(tokens), operands, plan);
 }
 

@@ -6,7 +6,7 @@
 // Each rank has a slice of the depth of every expert's weights. Tiles of the product go in the order in which their tokens leave: the next
 // rank's first, the own ones last (TileOrder.h). When the last tile with rows of a rank's tokens is stored, a gate opens; then the rows of
 // each of its tokens are added, in fp32 and in the order of their slots, straight into that rank's memory: topK rows become one before
-// the wire. The owner adds what the ranks have sent in ascending order, in fp32. Few multiprocessors are kept free for the sums while
+// the wire. The owner adds what the ranks have sent in ascending order, in fp32. Some multiprocessors are kept free for the sums while
 // tiles are computed. Device code: kernels/moe, kernels/gemm_all_reduce.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -40,6 +40,8 @@ struct MoeReductionOptions {
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
   Schedule schedule = Schedule::Overlapped;
   std::optional<GemmPlan> plan = std::nullopt; ///< Instead of the library's choice; its blockM is that of the rows.
+  /// Overlapped: multiprocessors that the product leaves to the sums; 0: one of eight. The product has at least one.
+  uint32_t sumMultiprocessors = 0;
 };
 
 /// One rank's operands of a call, row-major, rows without gaps, at multiples of 16 bytes.

@@ -39,13 +39,13 @@ struct MoeBenchOptions {
   uint32_t ranks = 4;
   std::vector<int64_t> tokens = {256};
   int64_t hidden = 256, inner = 256;
-  uint32_t experts = 8, topK = 2, chunks = 1, timedCalls = 20;
-  std::string dtype = "bf16", activation = "none", weights = "nk";
+  uint32_t experts = 8, topK = 2, chunks = 1, sumMultiprocessors = 0, timedCalls = 20;
+  std::string dtype = "bf16", activation = "none", weights = "nk", plan;
   std::vector<std::string> slowRanks;
   uint64_t seed = 0;
   bool check = false, unfused = false, quiet = false;
   PlantedFault fault = PlantedFault::None;
-  std::string jsonFile;
+  std::string jsonFile, traceFile;
 };
 
 /// Beyond rounding a result may be wrong by this much of the results' root mean square: rows and sums are rounded before they are added.
@@ -85,6 +85,7 @@ private:
   ops::Activation activation = ops::Activation::None;
   ops::MatrixOrder order = ops::MatrixOrder::Transposed;
   int64_t innerOfRank = 0;
+  std::optional<ops::GemmPlan> plan;
   std::optional<NormalData> data;
   std::unique_ptr<runtime::World> world;
   std::unique_ptr<jit::Jit> jit;
@@ -102,10 +103,22 @@ private:
 
 Status MoeBench::run(const Knobs &knobs) {
   DITRON_RETURN_IF_ERROR(checkCanWrite("--json", options.jsonFile));
+  DITRON_RETURN_IF_ERROR(checkCanWrite("--trace", options.traceFile));
+  if (!options.traceFile.empty() && options.traceFile == options.jsonFile)
+    return invalidArgument(fmt::format("--trace {}: --json is the same file", options.traceFile));
   DITRON_ASSIGN_OR_RETURN(dtype, parseDataTypeOrError(options.dtype));
   DITRON_RETURN_IF_ERROR(ops::verifyOperandType("--dtype", dtype));
   DITRON_ASSIGN_OR_RETURN(activation, ops::parseActivation(options.activation));
   order = options.weights == "nk" ? ops::MatrixOrder::Transposed : ops::MatrixOrder::Plain;
+  if (!options.plan.empty()) {
+    auto parsed = ops::parseGemmPlan(options.plan, ops::GemmPlan());
+    if (!parsed.isOk())
+      return parsed.status().withContext("--plan");
+    plan = *parsed;
+    if (gathers() && plan->movement != ops::GemmMovement::Pointers)
+      return invalidArgument(
+          fmt::format("--plan {}: rows that are gathered take the form with pointers", options.plan));
+  }
   for (const int64_t tokens : options.tokens)
     if (tokens < 1 || tokens % options.ranks != 0)
       return invalidArgument(fmt::format("--tokens {}: multiples of the {} ranks are accepted", tokens, options.ranks));
@@ -117,6 +130,8 @@ Status MoeBench::run(const Knobs &knobs) {
   seeOnlyGpusOf(options.target, options.ranks);
   DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(options.target));
   simulated = target.simulated;
+  if (!options.traceFile.empty() && !simulated)
+    return invalidArgument("--trace: simulated GPUs only");
   runtime::WorldOptions worldOptions;
   worldOptions.trace = simulated;
   worldOptions.seed = options.seed;
@@ -194,6 +209,8 @@ Status MoeBench::makeGather(int64_t tokens, ops::Schedule schedule) {
   made.activation = activation;
   made.schedule = schedule;
   made.chunksPerRank = options.chunks;
+  if (plan)
+    made.tile = plan->tile;
   DITRON_ASSIGN_OR_RETURN(gather, ops::AllGatherMoe::create(*world, *jit, made));
   for (uint32_t id : world->localRanks()) {
     Operands &o = operands[id];
@@ -229,7 +246,9 @@ Status MoeBench::makeReduction(int64_t tokens, ops::Schedule schedule) {
   problem.k = innerOfRank;
   problem.dtype = problem.resultType = dtype;
   problem.order = order;
-  const uint32_t blockM = ops::chooseGroupedGemmPlan(problem, world->target()).tile.blockM;
+  made.plan = plan;
+  made.sumMultiprocessors = options.sumMultiprocessors;
+  const uint32_t blockM = plan.value_or(ops::chooseGroupedGemmPlan(problem, world->target())).tile.blockM;
   std::vector<ops::MoeRows> rows(options.ranks);
   for (uint32_t id : world->localRanks()) {
     Operands &o = operands[id];
@@ -353,6 +372,8 @@ Status MoeBench::benchOf(int64_t tokens, ops::Schedule schedule) {
     DITRON_ASSIGN_OR_RETURN(const int64_t picoseconds, runtime::spanOfRecordedWork(*world));
     microseconds = static_cast<double>(picoseconds) * 1e-6;
     row["simulated_us"] = microseconds;
+    if (!options.traceFile.empty())
+      DITRON_RETURN_IF_ERROR(world->writeTrace(options.traceFile));
   } else if (options.timedCalls > 0) {
     DITRON_ASSIGN_OR_RETURN(times, timeOverlap(*world, *this, options.timedCalls));
     microseconds = times.best();
@@ -424,6 +445,15 @@ void addMoeBenchCommands(CLI::App &bench, CommandContext &context) {
           ->check(integerBetween(1, 64))
           ->capture_default_str();
     }
+    if (entry.op != MoeOperator::AllGather)
+      command
+          ->add_option("--sum-multiprocessors", options.sumMultiprocessors,
+                       "Overlapped: multiprocessors that the product leaves to the sums; 0: one of eight")
+          ->check(integerBetween(0, 1024))
+          ->capture_default_str();
+    command->add_option(
+        "--plan", options.plan,
+        "Of the product, like 'pointers 128x128x64 warps 8 stages 4' or 'descriptors ...'; else the library's choice");
     command->add_option("--timed-calls", options.timedCalls, "Real GPUs: calls to time; 0 for none")
         ->check(integerBetween(0, 1000000))
         ->capture_default_str();
@@ -435,6 +465,10 @@ void addMoeBenchCommands(CLI::App &bench, CommandContext &context) {
     addPlantOption(command, options.fault);
     command->add_flag("--check", options.check, "Compare with plain sums; a wrong result is an error");
     command->add_option("--json", options.jsonFile, "Write the result to this file; - is standard output")
+        ->type_name("FILE");
+    command
+        ->add_option("--trace", options.traceFile,
+                     "Simulated GPUs: write the last call's timeline for Perfetto to this file")
         ->type_name("FILE");
     command->add_flag("--quiet", options.quiet, "Print errors only");
     command->callback([&context, arguments] { context.finish(MoeBench(*arguments).run(context.knobs)); });
