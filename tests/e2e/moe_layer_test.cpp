@@ -200,6 +200,62 @@ TEST_P(MoeLayerSchedules, ReplaysFollowTheTokens) {
   }
 }
 
+TEST_P(MoeLayerSchedules, TokensThatAllRanksHave) {
+  for (const uint32_t wanted : {1u, 2u, 4u}) {
+    const uint32_t ranks = ranksOnTarget(wanted);
+    if (ranks < wanted)
+      continue;
+    start(ranks, seeded(wanted, ranks - 1));
+    TensorParallelMoeOptions options;
+    options.dtype = DataType::BF16;
+    options.hidden = 40;
+    options.inner = 32;
+    options.experts = 6;
+    options.topK = 2;
+    options.tokens = ops::MoeTokens::Replicated;
+    options.maxTokensPerRank = 37;
+    options.schedule = GetParam();
+    const Model model(options);
+    std::vector<Buffer> kept;
+    std::vector<TensorParallelMoeWeights> weights(ranks);
+    for (uint32_t id = 0; id < ranks; ++id) {
+      for (const std::vector<float> &each : {model.router, model.upOf(id, ranks), model.downOf(id, ranks)})
+        kept.push_back(values(options.dtype, each, id));
+      weights[id] = {kept[3 * id].pointer(), {}, kept[3 * id + 1].pointer(), kept[3 * id + 2].pointer()};
+    }
+    auto layer = TensorParallelMoe::create(world(), sharedJit(), options, weights);
+    ASSERT_OK(layer);
+    for (const int64_t tokens : {int64_t(1), int64_t(37), int64_t(6)}) {
+      for (uint32_t id = 0; id < ranks; ++id)
+        ASSERT_OK(layer->prepare(rank(id), tokens));
+      for (int call = 0; call < 2; ++call) {
+        std::vector<float> given = ops::randomValues(options.dtype, tokens * options.hidden, 9 + tokens + 100 * call);
+        for (float &value : given)
+          value *= 4;          // so that experts differ
+        std::vector<Buffer> x; // and y: in place
+        for (uint32_t id = 0; id < ranks; ++id)
+          x.push_back(values(options.dtype, given, id));
+        for (uint32_t id = 0; id < ranks; ++id)
+          ASSERT_OK(layer->enqueue(rank(id), rank(id).stream(), x[id], x[id], tokens));
+        ASSERT_OK(world().synchronize());
+        std::vector<double> expected;
+        for (int64_t t = 0; t < tokens; ++t) {
+          const std::vector<double> one = model.apply(&given[t * options.hidden]);
+          expected.insert(expected.end(), one.begin(), one.end());
+        }
+        const ops::Tolerance tolerance = {3 * ops::toleranceFor(options.dtype, ops::MultiplyPrecision::Ieee).relative};
+        for (uint32_t id = 0; id < ranks; ++id) {
+          const ops::Comparison comparison = ops::compare(*x[id].downloadFloats(), expected, tolerance);
+          EXPECT_TRUE(comparison.passed())
+              << ranks << " ranks, " << tokens << " tokens, rank " << id << ": " << comparison.worstRatio;
+          EXPECT_EQ(*x[id].downloadFloats(), *x[0].downloadFloats()) << "ranks 0 and " << id << " differ";
+        }
+      }
+    }
+    EXPECT_THAT(layer->prepare(rank(0), 4, 3).message(), HasSubstr("3 own tokens of 4; 4 to 4 are accepted"));
+  }
+}
+
 TEST_F(MoeLayer, RanksMayHaveFewerTokens) {
   REQUIRE_RANKS(2);
   const uint32_t ranks = ranksOnTarget(4) < 4 ? 2 : 4;

@@ -67,28 +67,46 @@ Expected<TensorParallelMoe> TensorParallelMoe::create(runtime::World &world, run
   return layer;
 }
 
+Status TensorParallelMoe::createRouting(runtime::Rank &rank) {
+  DITRON_ASSIGN_OR_RETURN(ranks[rank.id()]->routing,
+                          Routing::create(rank, *kernels,
+                                          {optionValues.experts, optionValues.topK,
+                                           allTokens(optionValues.maxTokensPerRank), upPlan.tile.blockM}));
+  return Status::ok();
+}
+
 Status TensorParallelMoe::createOverlapped() {
   const TensorParallelMoeOptions &options = optionValues;
   const uint32_t numRanks = world->numRanks();
-  AllGatherMoeOptions up;
-  up.dtype = up.resultType = options.dtype;
-  up.hidden = options.hidden;
-  up.columns = 2 * options.inner / numRanks;
-  up.experts = options.experts;
-  up.topK = options.topK;
-  up.maxTokensPerRank = options.maxTokensPerRank;
-  up.activation = Activation::SwiGlu;
-  up.precision = MultiplyPrecision::Ieee;
-  DITRON_ASSIGN_OR_RETURN(gatherMoe, AllGatherMoe::create(*world, *kernels, up));
+  std::vector<MoeRows> rows(numRanks);
+  if (areDealt()) {
+    AllGatherMoeOptions up;
+    up.dtype = up.resultType = options.dtype;
+    up.hidden = options.hidden;
+    up.columns = 2 * options.inner / numRanks;
+    up.experts = options.experts;
+    up.topK = options.topK;
+    up.maxTokensPerRank = options.maxTokensPerRank;
+    up.activation = Activation::SwiGlu;
+    up.precision = MultiplyPrecision::Ieee;
+    DITRON_ASSIGN_OR_RETURN(gatherMoe, AllGatherMoe::create(*world, *kernels, up));
+    for (uint32_t id : world->localRanks())
+      rows[id] = gatherMoe->rows(id);
+  } else {
+    upPlan =
+        chooseGroupedGemmPlan(upProblem(options, options.maxTokensPerRank * options.topK, numRanks), world->target());
+    for (uint32_t id : world->localRanks()) {
+      DITRON_RETURN_IF_ERROR(createRouting(world->rank(id)));
+      rows[id] = MoeRows::of(*ranks[id]->routing, ranks[id]->slotWeights.pointer());
+    }
+  }
   MoeReductionOptions down;
+  down.result = areDealt() ? MoeResult::Scattered : MoeResult::Everywhere;
   down.dtype = down.resultType = options.dtype;
   down.depth = options.inner / numRanks;
   down.hidden = options.hidden;
-  down.maxTokens = options.maxTokensPerRank * numRanks;
+  down.maxTokens = allTokens(options.maxTokensPerRank);
   down.precision = MultiplyPrecision::Ieee;
-  std::vector<MoeRows> rows(numRanks);
-  for (uint32_t id : world->localRanks())
-    rows[id] = gatherMoe->rows(id);
   DITRON_ASSIGN_OR_RETURN(reduction, MoeReduction::create(*world, *kernels, down, rows));
   return Status::ok();
 }
@@ -96,23 +114,26 @@ Status TensorParallelMoe::createOverlapped() {
 Status TensorParallelMoe::createUnfused() {
   const TensorParallelMoeOptions &options = optionValues;
   const uint32_t numRanks = world->numRanks();
-  const int64_t tokens = options.maxTokensPerRank * numRanks, rows = tokens * options.topK;
+  const int64_t tokens = allTokens(options.maxTokensPerRank), rows = tokens * options.topK;
   upPlan = chooseGroupedGemmPlan(upProblem(options, rows, numRanks), world->target());
   downPlan = chooseGroupedGemmPlan(downProblem(options, rows, numRanks), world->target());
   downPlan.tile.blockM = upPlan.tile.blockM; // one table of tiles
-  CollectiveOptions exchange;
-  exchange.dtype = options.dtype;
-  exchange.maxElements = options.maxTokensPerRank * options.hidden;
-  exchange.kind = CollectiveKind::AllGather;
-  DITRON_ASSIGN_OR_RETURN(gather, Collective::create(*world, *kernels, exchange));
-  exchange.kind = CollectiveKind::ReduceScatter;
-  DITRON_ASSIGN_OR_RETURN(scatter, Collective::create(*world, *kernels, exchange));
+  CollectiveOptions collective;
+  collective.dtype = options.dtype;
+  collective.maxElements = options.maxTokensPerRank * options.hidden;
+  if (areDealt()) {
+    collective.kind = CollectiveKind::AllGather;
+    DITRON_ASSIGN_OR_RETURN(gather, Collective::create(*world, *kernels, collective));
+  }
+  collective.kind = areDealt() ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce;
+  DITRON_ASSIGN_OR_RETURN(exchange, Collective::create(*world, *kernels, collective));
   for (uint32_t id : world->localRanks()) {
     runtime::Rank &rank = world->rank(id);
     PerRank &own = *ranks[id];
-    DITRON_ASSIGN_OR_RETURN(
-        own.routing, Routing::create(rank, *kernels, {options.experts, options.topK, tokens, upPlan.tile.blockM}));
-    DITRON_ASSIGN_OR_RETURN(own.gathered, rank.allocate(options.dtype, tokens * options.hidden, "moe_gathered"));
+    DITRON_RETURN_IF_ERROR(createRouting(rank));
+    if (areDealt()) {
+      DITRON_ASSIGN_OR_RETURN(own.gathered, rank.allocate(options.dtype, tokens * options.hidden, "moe_gathered"));
+    }
     DITRON_ASSIGN_OR_RETURN(own.rows, rank.allocate(options.dtype, rows * options.hidden, "moe_rows"));
     DITRON_ASSIGN_OR_RETURN(own.sums, rank.allocate(options.dtype, tokens * options.hidden, "moe_sums"));
   }
@@ -126,7 +147,7 @@ Status TensorParallelMoe::allocate(runtime::Rank &rank, const TensorParallelMoeW
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, options.dtype));
   auto own = std::make_unique<PerRank>();
   own->weights = weights;
-  const int64_t tokens = options.maxTokensPerRank * world->numRanks(), rows = tokens * options.topK;
+  const int64_t tokens = allTokens(options.maxTokensPerRank), rows = tokens * options.topK;
   const int64_t routed = overlaps() ? options.maxTokensPerRank : tokens; // tokens that this rank chooses experts for
   DITRON_ASSIGN_OR_RETURN(own->logits, rank.allocate(DataType::F32, routed * options.experts, "moe_logits"));
   DITRON_ASSIGN_OR_RETURN(own->ids, rank.allocate(DataType::I32, routed * options.topK, "moe_ids"));
@@ -141,11 +162,20 @@ Status TensorParallelMoe::verifyTokens(int64_t tokensPerRank, int64_t ownTokens)
   if (tokensPerRank < 1 || tokensPerRank > optionValues.maxTokensPerRank)
     return invalidArgument(fmt::format("{}: {} tokens of each rank; 1 to {} (maxTokensPerRank) are accepted", operation,
                                        tokensPerRank, optionValues.maxTokensPerRank));
-  const int64_t least = overlaps() ? 0 : tokensPerRank;
+  const int64_t least = overlaps() && areDealt() ? 0 : tokensPerRank;
   if (ownTokens < least || ownTokens > tokensPerRank)
     return invalidArgument(fmt::format("{}: {} own tokens of {}; {} to {} are accepted by the {} schedule", operation,
                                        ownTokens, tokensPerRank, least, tokensPerRank,
                                        toString(*optionValues.schedule)));
+  return Status::ok();
+}
+
+Status TensorParallelMoe::appendTokenProduct(const PerRank &own, PreparedCall product, Plan &plan) {
+  if (!own.gathered.isValid()) {
+    DITRON_ASSIGN_OR_RETURN(const uint32_t parameter, product.pointerParameter("a_ptr"));
+    plan.tokenParameters.emplace_back(plan.calls.size(), parameter);
+  }
+  plan.calls.push_back(std::move(product));
   return Status::ok();
 }
 
@@ -170,7 +200,7 @@ Status TensorParallelMoe::appendRouter(runtime::Rank &rank, int64_t tokens, runt
   DITRON_ASSIGN_OR_RETURN(PreparedCall choice,
                           prepareRouter(*kernels, rank, router, own.logits.pointer(), own.weights.bias,
                                         own.ids.pointer(), own.slotWeights.pointer()));
-  plan.calls.push_back(std::move(product));
+  DITRON_RETURN_IF_ERROR(appendTokenProduct(own, std::move(product), plan));
   plan.calls.push_back(std::move(choice));
   return Status::ok();
 }
@@ -180,20 +210,18 @@ Expected<TensorParallelMoe::Plan> TensorParallelMoe::plan(runtime::Rank &rank, i
   const TensorParallelMoeOptions &options = optionValues;
   PerRank &own = *ranks[rank.id()];
   const uint32_t numRanks = world->numRanks();
-  const int64_t tokens = tokensPerRank * numRanks, rows = tokens * options.topK;
+  const int64_t tokens = allTokens(tokensPerRank), rows = tokens * options.topK;
+  // Any buffer stands for the caller's x: only its type and alignment matter.
+  const runtime::Pointer x = own.gathered.isValid() ? own.gathered.pointer() : own.inner.pointer();
   Plan plan;
-  if (overlaps()) {
-    if (ownTokens == 0)
-      return plan;
-    // Any buffer stands for the caller's x: only its type and alignment matter.
-    DITRON_RETURN_IF_ERROR(appendRouter(rank, ownTokens, own.inner.pointer(), plan));
-    DITRON_ASSIGN_OR_RETURN(plan.logitsTokens, plan.calls.front().pointerParameter("a_ptr"));
+  const int64_t routed = gatherMoe ? ownTokens : tokens;
+  if (routed > 0)
+    DITRON_RETURN_IF_ERROR(appendRouter(rank, routed, x, plan));
+  if (gatherMoe)
     return plan;
-  }
   DITRON_RETURN_IF_ERROR(own.routing->prepare(tokens));
-  DITRON_RETURN_IF_ERROR(appendRouter(rank, tokens, own.gathered.pointer(), plan));
   GroupedGemmOperands operands;
-  operands.a = own.gathered.pointer();
+  operands.a = x;
   operands.b = own.weights.up;
   operands.c = own.inner.pointer();
   operands.offsets = own.routing->offsets();
@@ -201,6 +229,9 @@ Expected<TensorParallelMoe::Plan> TensorParallelMoe::plan(runtime::Rank &rank, i
   operands.slotOfRow = own.routing->slotOfRow();
   DITRON_ASSIGN_OR_RETURN(PreparedCall up,
                           prepareGroupedGemm(*kernels, rank, upProblem(options, rows, numRanks), operands, upPlan));
+  DITRON_RETURN_IF_ERROR(appendTokenProduct(own, std::move(up), plan));
+  if (reduction)
+    return plan;
   operands.a = own.inner.pointer();
   operands.b = own.weights.down;
   operands.c = own.rows.pointer();
@@ -209,8 +240,8 @@ Expected<TensorParallelMoe::Plan> TensorParallelMoe::plan(runtime::Rank &rank, i
   DITRON_ASSIGN_OR_RETURN(PreparedCall sum,
                           prepareSlotSum(*kernels, rank, {tokens, options.hidden, options.topK}, own.rows.pointer(),
                                          own.routing->rowOfSlot(), own.slotWeights.pointer(), own.sums.pointer()));
-  for (PreparedCall *call : {&up, &down, &sum})
-    plan.calls.push_back(std::move(*call));
+  plan.calls.push_back(std::move(down));
+  plan.calls.push_back(std::move(sum));
   return plan;
 }
 
@@ -219,13 +250,14 @@ Status TensorParallelMoe::prepare(runtime::Rank &rank, int64_t tokensPerRank, st
   DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
   DITRON_RETURN_IF_ERROR(verifyTokens(tokensPerRank, present));
   PerRank &own = *ranks[rank.id()];
-  if (overlaps()) {
+  if (gatherMoe)
     DITRON_RETURN_IF_ERROR(gatherMoe->prepare(rank, tokensPerRank, present));
-    DITRON_RETURN_IF_ERROR(reduction->prepare(rank, tokensPerRank * world->numRanks()));
-  } else {
+  if (reduction)
+    DITRON_RETURN_IF_ERROR(reduction->prepare(rank, allTokens(tokensPerRank)));
+  if (gather)
     DITRON_RETURN_IF_ERROR(gather->prepare(rank, tokensPerRank * optionValues.hidden));
-    DITRON_RETURN_IF_ERROR(scatter->prepare(rank, tokensPerRank * optionValues.hidden));
-  }
+  if (exchange)
+    DITRON_RETURN_IF_ERROR(exchange->prepare(rank, tokensPerRank * optionValues.hidden));
   const KeptPlans<Plan>::Key key = {tokensPerRank, present};
   if (own.kept.has(key)) // graphs may have its kernels
     return Status::ok();
@@ -245,25 +277,24 @@ Status TensorParallelMoe::enqueue(runtime::Rank &rank, runtime::Stream &stream, 
   auto describe = [&] { return fmt::format("{} tokens of each rank, {} of them own", tokensPerRank, present); };
   DITRON_ASSIGN_OR_RETURN(Plan * found, own.kept.find(operation, stream, {tokensPerRank, present}, describe,
                                                       [&] { return plan(rank, tokensPerRank, present); }));
-  if (overlaps()) {
-    if (!found->calls.empty())
-      DITRON_RETURN_IF_ERROR(found->calls.front().setPointer(found->logitsTokens, x));
-    for (const PreparedCall &call : found->calls)
-      DITRON_RETURN_IF_ERROR(call.enqueue(stream));
-    const AllGatherMoeOperands up = {x, own.ids, own.slotWeights, own.weights.up, own.inner, {}, {}};
-    DITRON_RETURN_IF_ERROR(gatherMoe->enqueue(rank, stream, up, tokensPerRank, present));
-    return reduction->enqueue(rank, stream, {own.inner, own.weights.down, y, {}, {}},
-                              tokensPerRank * world->numRanks());
-  }
   const int64_t elements = tokensPerRank * optionValues.hidden;
-  DITRON_RETURN_IF_ERROR(gather->enqueue(rank, stream, x, own.gathered.pointer(), elements));
+  for (const auto &[call, parameter] : found->tokenParameters)
+    DITRON_RETURN_IF_ERROR(found->calls[call].setPointer(parameter, x));
+  if (gather)
+    DITRON_RETURN_IF_ERROR(gather->enqueue(rank, stream, x, own.gathered.pointer(), elements));
   constexpr size_t routerCalls = 2; // logits, choice
   for (size_t i = 0; i < found->calls.size(); ++i) {
     if (i == routerCalls)
-      DITRON_RETURN_IF_ERROR(own.routing->enqueue(stream, own.ids.pointer(), tokensPerRank * world->numRanks()));
+      DITRON_RETURN_IF_ERROR(own.routing->enqueue(stream, own.ids.pointer(), allTokens(tokensPerRank)));
     DITRON_RETURN_IF_ERROR(found->calls[i].enqueue(stream));
   }
-  return scatter->enqueue(rank, stream, own.sums.pointer(), y, elements);
+  if (gatherMoe) {
+    const AllGatherMoeOperands up = {x, own.ids, own.slotWeights, own.weights.up, own.inner, {}, {}};
+    DITRON_RETURN_IF_ERROR(gatherMoe->enqueue(rank, stream, up, tokensPerRank, present));
+  }
+  if (reduction)
+    return reduction->enqueue(rank, stream, {own.inner, own.weights.down, y, {}, {}}, allTokens(tokensPerRank));
+  return exchange->enqueue(rank, stream, own.sums.pointer(), y, elements);
 }
 
 } // namespace ditron::ops

@@ -2,11 +2,13 @@
 //
 //   y[t] = sum over j of weight[t, j] * down(expert[t, j], swiglu(up(expert[t, j], x[t])))
 //
-// Each rank has a slice of the inner columns of every expert. Tokens are dealt out to the ranks before and after:
+// Each rank has a slice of the inner columns of every expert. Tokens are dealt out to the ranks before and after (training, prefill):
 //
 //   gathered, ids, weights = AllGather(x, router(x))   [tokens, hidden], [tokens, topK]
 //   inner = swiglu(gathered rows * up)                 [rows, inner / ranks], without a copy of the rows
 //   y = ReduceScatter(sum of slots(inner * down))
+//
+// or all ranks have all of them (decoding), and AllGather and ReduceScatter become nothing and AllReduce.
 //
 // Overlapped these are two operators, AllGatherMoe and MoeReduction; unfused each step is done on all ranks before the next, and the router
 // is applied to the gathered tokens. No step waits for the host, which knows the number of tokens and nothing of where they go.
@@ -21,6 +23,12 @@
 
 namespace ditron::ops {
 
+/// Who has x and y.
+enum class MoeTokens {
+  Dealt,      ///< Each rank has its own.
+  Replicated, ///< Every rank has all of them.
+};
+
 struct TensorParallelMoeOptions {
   DataType dtype = DataType::BF16; ///< Of x, y and weights: bf16, fp16 or fp32. All sums are fp32.
   int64_t hidden = 0;
@@ -30,7 +38,8 @@ struct TensorParallelMoeOptions {
   RouterScore score = RouterScore::Softmax;
   bool normalized = true; ///< As RouterProblem's, like the next.
   double scale = 1;
-  int64_t maxTokensPerRank = 0; ///< Sizes the workspaces.
+  int64_t maxTokensPerRank = 0; ///< Sizes the workspaces; where tokens are replicated, of all.
+  MoeTokens tokens = MoeTokens::Dealt;
   /// Not given: overlapped on one node, unfused between nodes, where there is no overlapped form.
   std::optional<Schedule> schedule = std::nullopt;
 };
@@ -54,8 +63,9 @@ public:
   /// Compiles and loads what calls with so many tokens of each rank need. `ownTokens`: as enqueue's.
   Status prepare(runtime::Rank &rank, int64_t tokensPerRank, std::optional<int64_t> ownTokens = std::nullopt);
   /// Enqueues one call; all ranks make the same sequence of calls, with the same number. x, y: [tokensPerRank, hidden] of options.dtype;
-  /// they may be the same, and are multiples of 16 bytes where the schedule is overlapped. They may be reused once the work enqueued on `stream` so far has run.
-  /// `ownTokens`, of the overlapped schedule: how many of them this rank has, 0 to tokensPerRank, and as many rows x; rows of y beyond them
+  /// they may be the same, and are multiples of 16 bytes but where the schedule is unfused and tokens are dealt out. They may be reused once the work enqueued on `stream` so far has run.
+  /// tokensPerRank: of all ranks' tokens where they are replicated.
+  /// `ownTokens`, of the overlapped schedule and tokens that are dealt out: how many of them this rank has, 0 to tokensPerRank, and as many rows x; rows of y beyond them
   /// become zero. All by default.
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer x, runtime::Pointer y,
                  int64_t tokensPerRank, std::optional<int64_t> ownTokens = std::nullopt);
@@ -66,20 +76,28 @@ public:
 private:
   struct Plan {
     std::vector<PreparedCall> calls;
-    uint32_t logitsTokens =
-        0; ///< Overlapped: the parameter of the first call that is x; no calls where there are no own tokens.
+    std::vector<std::pair<size_t, uint32_t>> tokenParameters; ///< Calls, and which of their parameters is x.
   };
   struct PerRank {
     TensorParallelMoeWeights weights;
     runtime::Buffer logits, ids, slotWeights, inner;
-    runtime::Buffer gathered, rows, sums; ///< Unfused, like the next.
-    std::optional<Routing> routing;
+    runtime::Buffer gathered;       ///< Unfused, tokens dealt out.
+    runtime::Buffer rows, sums;     ///< Unfused.
+    std::optional<Routing> routing; ///< Where AllGatherMoe has none.
     KeptPlans<Plan> kept;
   };
   bool overlaps() const { return optionValues.schedule == Schedule::Overlapped; }
+  bool areDealt() const { return optionValues.tokens == MoeTokens::Dealt; }
+  /// Of all ranks together.
+  int64_t allTokens(int64_t tokensPerRank) const {
+    return areDealt() ? tokensPerRank * world->numRanks() : tokensPerRank;
+  }
   Status createOverlapped();
   Status createUnfused();
+  Status createRouting(runtime::Rank &rank);
   Status allocate(runtime::Rank &rank, const TensorParallelMoeWeights &weights);
+  /// A product whose rows are the tokens: the gathered ones, or those of the caller's x.
+  static Status appendTokenProduct(const PerRank &own, PreparedCall product, Plan &plan);
   /// The choice of each of so many tokens' experts.
   Status appendRouter(runtime::Rank &rank, int64_t tokens, runtime::Pointer x, Plan &plan);
   Status verifyTokens(int64_t tokensPerRank, int64_t ownTokens) const;
@@ -88,10 +106,10 @@ private:
   TensorParallelMoeOptions optionValues;
   runtime::World *world = nullptr;
   runtime::KernelProvider *kernels = nullptr;
-  std::optional<AllGatherMoe> gatherMoe; ///< Overlapped, like the next.
-  std::optional<MoeReduction> reduction;
-  GemmPlan upPlan, downPlan; ///< Unfused, like the next.
-  std::optional<Collective> gather, scatter;
+  std::optional<AllGatherMoe> gatherMoe;       ///< Overlapped, tokens dealt out.
+  std::optional<MoeReduction> reduction;       ///< Overlapped.
+  GemmPlan upPlan, downPlan;                   ///< Of the products that are not AllGatherMoe's and MoeReduction's.
+  std::optional<Collective> gather, exchange;  ///< Unfused; gather: tokens dealt out.
   std::vector<std::unique_ptr<PerRank>> ranks; ///< Null for ranks of other processes.
 };
 
