@@ -78,6 +78,22 @@ def place_token(ids_ptr, weights_ptr, places_ptr, max_slots, token, experts, cap
 
 
 @triton.jit
+def scaled_lanes(CHUNK: tl.constexpr):
+    """Places of a chunk's elements, a row for each block that has one scale."""
+    return tl.arange(0, CHUNK // SCALED)[:, None] * SCALED + tl.arange(0, SCALED)[None, :]
+
+
+@triton.jit
+def quantize(x_ptr, left, element: tl.constexpr, CHUNK: tl.constexpr):
+    """The next `left` elements of a row, at most CHUNK, as [CHUNK / SCALED, SCALED] of the narrow type, and a scale for each of its rows."""
+    lanes = scaled_lanes(CHUNK)
+    values = tl.load(x_ptr + lanes, mask=lanes < left, other=0.0).to(tl.float32)
+    largest = tl.max(tl.abs(values), axis=1)
+    scale = tl.where(largest > 0, tl.div_rn(largest, tl.full((CHUNK // SCALED,), MOST_FP8, tl.float32)), 1.0)
+    return tl.div_rn(values, tl.broadcast_to(scale[:, None], (CHUNK // SCALED, SCALED))).to(element), scale
+
+
+@triton.jit
 def send_token(x_ptr, ids_ptr, places_ptr, slots_ptr, scales_ptr, origins_ptr, first, hidden, stride, local, capacity, rank,
                WORLD: tl.constexpr, TOP_K: tl.constexpr, CHUNK: tl.constexpr):
     """The row x_ptr [hidden] of the token whose first slot is `first`, to all that it has chosen. The pointers to memory of the ranks are those
@@ -85,11 +101,8 @@ def send_token(x_ptr, ids_ptr, places_ptr, slots_ptr, scales_ptr, origins_ptr, f
     for begin in range(0, hidden, CHUNK):
         if scales_ptr is not None:
             blocks = tl.arange(0, CHUNK // SCALED)
-            lanes = blocks[:, None] * SCALED + tl.arange(0, SCALED)[None, :]
-            values = tl.load(x_ptr + begin + lanes, mask=lanes < hidden - begin, other=0.0).to(tl.float32)
-            largest = tl.max(tl.abs(values), axis=1)
-            scale = tl.where(largest > 0, tl.div_rn(largest, tl.full((CHUNK // SCALED,), MOST_FP8, tl.float32)), 1.0)
-            row = tl.div_rn(values, tl.broadcast_to(scale[:, None], (CHUNK // SCALED, SCALED))).to(slots_ptr.dtype.element_ty)
+            lanes = scaled_lanes(CHUNK)
+            row, scale = quantize(x_ptr + begin, hidden - begin, slots_ptr.dtype.element_ty, CHUNK)
         else:
             lanes = tl.arange(0, CHUNK)
             row = tl.load(x_ptr + begin + lanes, mask=lanes < hidden - begin)

@@ -2,12 +2,11 @@
 #include "ditron/ops/expert_parallel/ExpertParallel.h"
 
 #include "ditron/ops/GemmKernels.h"
-#include "ditron/ops/collectives/Channels.h"
+#include "ditron/ops/expert_parallel/ExpertParallelProtocol.h"
 #include "ditron/ops/moe/Routing.h"
 #include "ditron/ops/plans/PlanAgreement.h"
 #include "ditron/ops/plans/PlanTable.h"
 
-#include <bit>
 #include <fmt/format.h>
 #include <limits>
 
@@ -17,17 +16,11 @@ namespace {
 
 constexpr std::string_view operation = "expert_parallel";
 constexpr int64_t mostWords = std::numeric_limits<int32_t>::max();
-/// Of the device code: HANDLE_BEGIN, SCALED.
-constexpr int64_t handleBegin = 16, scaled = 128;
-constexpr uint64_t sets = 2;
+constexpr int64_t elementsWithOneScale = 128;
 
 using Part = ExpertParallel::Part;
 bool isSending(Part part) { return part != Part::Receive; }
 bool isReceiving(Part part) { return part != Part::Send; }
-
-uint32_t powerOfTwoFor(int64_t value) {
-  return static_cast<uint32_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(value, 1))));
-}
 
 Status verifyOptions(const ExpertParallelOptions &options, uint32_t ranks) {
   const auto refuse = [](std::string_view name, int64_t value, std::string_view accepted) {
@@ -80,11 +73,19 @@ Expected<ExpertParallel> ExpertParallel::create(runtime::World &world, runtime::
       return internalError(fmt::format("plans: {} has no row for this GPU", operation));
     DITRON_ASSIGN_OR_RETURN(op.planValue, parseExpertParallelPlan(row->plan));
   }
-  const uint32_t multiprocessors = world.rank(world.localRanks().front()).attributes().multiprocessors;
+  const uint32_t multiprocessors = world.rank(world.localRanks().front()).attributes().multiprocessors,
+                 places = multiprocessors / options.concurrentCalls, perChannel = blocksPerChannel(op.planValue.form);
+  if (places < perChannel)
+    return invalidArgument(
+        fmt::format("{}: {} calls at once on {} multiprocessors; {} blocks of each must find a place", operation,
+                    options.concurrentCalls, multiprocessors, perChannel));
   for (uint32_t *blocks : {&op.planValue.blocks, &op.planValue.combineBlocks})
-    *blocks = std::clamp(multiprocessors / options.concurrentCalls, 1u, *blocks);
+    *blocks = std::min(*blocks, places) / perChannel * perChannel;
   DITRON_RETURN_IF_ERROR(PlanAgreement(world, operation).begin(world, op.planValue.text()));
-  DITRON_RETURN_IF_ERROR(op.allocate());
+  const ExpertParallelSetting setting = {op.optionValues, op.planValue, &world, most};
+  op.protocol =
+      op.planValue.form == ExpertParallelForm::LowLatency ? makeLowLatency(setting) : makeHighThroughput(setting);
+  DITRON_RETURN_IF_ERROR(op.protocol->allocate());
   DITRON_ASSIGN_OR_RETURN(op.report, TransferReport::create(world, std::string(operation), "rows"));
   op.ranks.resize(world.numRanks());
   for (uint32_t id : world.localRanks())
@@ -92,49 +93,23 @@ Expected<ExpertParallel> ExpertParallel::create(runtime::World &world, runtime::
   return op;
 }
 
+ExpertParallel::ExpertParallel() = default;
+ExpertParallel::ExpertParallel(ExpertParallel &&) noexcept = default;
+ExpertParallel &ExpertParallel::operator=(ExpertParallel &&) noexcept = default;
+ExpertParallel::~ExpertParallel() = default;
+
 int64_t ExpertParallel::mostRows() const {
-  return std::min(world->numRanks() * maxSlots(), optionValues.experts * optionValues.capacity);
+  return std::min(world->numRanks() * optionValues.maxTokens * optionValues.topK,
+                  optionValues.experts * optionValues.capacity);
 }
 
-int64_t ExpertParallel::handleElements() const { return handleBegin + 2 * maxSlots() + mostRows(); }
+int64_t ExpertParallel::handleElements() const { return protocol->handleElements(); }
 
-int64_t ExpertParallel::scalesOfRow() const { return optionValues.fp8 ? ceilDivide(optionValues.hidden, scaled) : 0; }
-
-// So that each row begins at a multiple of 16 bytes.
-int64_t ExpertParallel::rowStride(DataType type) const {
-  const int64_t elements = planAlignment / static_cast<int64_t>(sizeOf(type));
-  return ceilDivide(optionValues.hidden, elements) * elements;
+int64_t ExpertParallel::scalesOfRow() const {
+  return optionValues.fp8 ? ceilDivide(optionValues.hidden, elementsWithOneScale) : 0;
 }
 
-Status ExpertParallel::allocateWords(Words &words, uint64_t told, uint32_t blocks, const std::string &name) {
-  DITRON_ASSIGN_OR_RETURN(words.told, world->allocateSymmetric(DataType::I64, told, name + "_told"));
-  DITRON_ASSIGN_OR_RETURN(words.sent, allocateCounters(*world, blocks, name + "_sent"));
-  DITRON_ASSIGN_OR_RETURN(words.received, allocateCounters(*world, blocks, name + "_received"));
-  DITRON_ASSIGN_OR_RETURN(words.arrivals, allocateCounters(*world, 1, name + "_arrivals"));
-  return Status::ok();
-}
-
-Status ExpertParallel::allocate() {
-  const uint64_t experts = optionValues.experts, rows = sets * experts * optionValues.capacity;
-  const DataType type = optionValues.fp8 ? DataType::F8E4NV : bitsOf(optionValues.dtype);
-  DITRON_ASSIGN_OR_RETURN(slots, world->allocateSymmetric(type, rows * rowStride(type), "ep_dispatch_slots"));
-  DITRON_ASSIGN_OR_RETURN(origins, world->allocateSymmetric(DataType::I32, rows, "ep_dispatch_origins"));
-  DITRON_ASSIGN_OR_RETURN(scales, world->allocateSymmetric(DataType::F32, std::max<uint64_t>(rows * scalesOfRow(), 1),
-                                                           "ep_dispatch_scales"));
-  DITRON_ASSIGN_OR_RETURN(returned, world->allocateSymmetric(optionValues.dtype,
-                                                             sets * maxSlots() * rowStride(optionValues.dtype),
-                                                             "ep_combine_slots"));
-  DITRON_ASSIGN_OR_RETURN(counts, allocateCounters(*world, optionValues.experts, "ep_dispatch_counts"));
-  DITRON_RETURN_IF_ERROR(allocateWords(dispatchWords, sets * experts, planValue.blocks, "ep_dispatch"));
-  return allocateWords(combineWords, world->numRanks(), planValue.combineBlocks, "ep_combine");
-}
-
-uint64_t ExpertParallel::workspaceBytes() const {
-  uint64_t bytes = slots.bytes() + scales.bytes() + origins.bytes() + returned.bytes();
-  for (const Words *words : {&dispatchWords, &combineWords})
-    bytes += words->told.bytes();
-  return bytes;
-}
+uint64_t ExpertParallel::workspaceBytes() const { return protocol->workspaceBytes(); }
 
 ExpertParallel::Named ExpertParallel::dispatchPointers(const DispatchOperands &operands, Part part) const {
   Named pointers;
@@ -163,101 +138,29 @@ ExpertParallel::Named ExpertParallel::combinePointers(const CombineOperands &ope
   return pointers;
 }
 
-Expected<ExpertParallel::Plan> ExpertParallel::makeDispatch(runtime::Rank &rank, const Named &pointers,
-                                                            Part part) const {
-  const uint32_t id = rank.id();
-  const bool fp8 = optionValues.fp8;
-  const DataType bits = fp8 ? optionValues.dtype : bitsOf(optionValues.dtype);
-  const uint32_t slotsOfToken = powerOfTwoFor(optionValues.topK);
-  const auto i64 = [](int64_t value) { return runtime::Argument::typed(DataType::I64, value); };
-  constexpr int64_t bytesOfThread = 16;
-  const int64_t elements = planValue.numWarps * rank.attributes().warpSize * bytesOfThread / int64_t(sizeOf(bits));
-  KernelCall call;
-  call.kernel = "dispatch";
-  call.numWarps = planValue.numWarps;
-  call.grid = {planValue.blocks, 1, 1};
-  call.arguments = {
-      {"slots_ptr", slots.on(id)},
-      {"scales_ptr", fp8 ? runtime::Argument(scales.on(id)) : runtime::Argument(runtime::None())},
-      {"origins_ptr", origins.on(id)},
-      {"counts_ptr", counts[id].pointer()},
-      {"error_ptr", report.on(id)},
-      {"stride", rowStride(slots.on(id).type)},
-      {"experts", optionValues.experts},
-      {"capacity", i64(optionValues.capacity)},
-      {"max_rows", i64(optionValues.maxRows)},
-      {"SLOTS", slotsOfToken},
-      {"EXPERTS", powerOfTwoFor(optionValues.experts)},
-      {"CHUNK", std::clamp<int64_t>(powerOfTwoFor(optionValues.hidden), scaled, std::max(elements, scaled))},
-      {"SCAN", std::min(std::clamp(8192 / slotsOfToken, 64u, 1024u), powerOfTwoFor(std::max<int64_t>(maxSlots(), 64)))},
-  };
-  // Parameters of the part that is left out.
-  const auto none = [&](std::string_view name) {
-    call.arguments.emplace_back(std::string(name), runtime::Argument(runtime::None()));
-  };
-  const auto given = [&](std::string_view name) {
-    return std::ranges::any_of(pointers, [&](const auto &pointer) { return pointer.first == name; });
-  };
-  for (std::string_view name : {"x_ptr", "ids_ptr", "weights_ptr", "rows_ptr", "row_scales_ptr", "offsets_ptr"})
-    if (!given(name))
-      none(name);
-  Named typed = pointers;
-  for (auto &[name, pointer] : typed)
-    if (name == "x_ptr")
-      pointer = pointer.as(bits);
-    else if (name == "rows_ptr")
-      pointer = pointer.as(slots.on(id).type);
-  return makePlan(rank, std::move(call), typed, dispatchWords, part);
-}
-
-Expected<ExpertParallel::Plan> ExpertParallel::makeCombine(runtime::Rank &rank, const Named &pointers,
-                                                           Part part) const {
-  constexpr int64_t bytesOfThread = 16, least = 128;
-  const int64_t elements = planValue.combineNumWarps * rank.attributes().warpSize * bytesOfThread /
-                           static_cast<int64_t>(sizeOf(optionValues.dtype));
-  KernelCall call;
-  call.kernel = "combine";
-  call.numWarps = planValue.combineNumWarps;
-  call.grid = {planValue.combineBlocks, 1, 1};
-  call.arguments = {
-      {"slots_ptr", returned.on(rank.id())},
-      {"stride", rowStride(optionValues.dtype)},
-      {"max_rows", runtime::Argument::typed(DataType::I64, optionValues.maxRows)},
-      {"most_rows", runtime::Argument::typed(DataType::I64, mostRows())},
-      {"CHUNK", std::clamp<int64_t>(powerOfTwoFor(optionValues.hidden), least, std::max(elements, least))}};
-  if (!isSending(part))
-    call.arguments.emplace_back("rows_ptr", runtime::Argument(runtime::None()));
-  if (!isReceiving(part))
-    call.arguments.emplace_back("out_ptr", runtime::Argument(runtime::None()));
-  return makePlan(rank, std::move(call), pointers, combineWords, part);
-}
-
-Expected<ExpertParallel::Plan> ExpertParallel::makePlan(runtime::Rank &rank, KernelCall call, const Named &pointers,
-                                                        const Words &words, Part part) const {
-  const uint32_t id = rank.id();
-  const auto i64 = [](int64_t value) { return runtime::Argument::typed(DataType::I64, value); };
-  call.source = "expert_parallel/low_latency";
-  call.arguments.insert(call.arguments.end(), {{"words_ptr", words.told.on(id)},
-                                               {"sent_ptr", words.sent[id].pointer()},
-                                               {"received_ptr", words.received[id].pointer()},
-                                               {"arrivals_ptr", words.arrivals[id].pointer()},
-                                               {"tokens", i64(0)},
-                                               {"hidden", optionValues.hidden},
-                                               {"max_slots", i64(maxSlots())},
-                                               {"rank", id},
-                                               {"WORLD", rank.numRanks()},
-                                               {"TOP_K", optionValues.topK},
-                                               {"SEND", isSending(part)},
-                                               {"RECEIVE", isReceiving(part)}});
-  for (const auto &[name, pointer] : pointers)
-    call.arguments.emplace_back(std::string(name), pointer);
+Expected<ExpertParallel::Plan> ExpertParallel::makePlan(runtime::Rank &rank, bool isDispatch, const Named &pointers,
+                                                        Part part) const {
   Plan made;
-  DITRON_ASSIGN_OR_RETURN(made.call, PreparedCall::create(*kernels, rank, call));
-  for (const auto &[name, pointer] : pointers) {
-    DITRON_ASSIGN_OR_RETURN(const uint32_t parameter, made.call.pointerParameter(name));
-    made.pointers.push_back(parameter);
+  for (const KernelCall &call : isDispatch ? protocol->dispatch(rank, pointers, report.on(rank.id()), part)
+                                           : protocol->combine(rank, pointers, part)) {
+    Launch launch;
+    DITRON_ASSIGN_OR_RETURN(launch.call, PreparedCall::create(*kernels, rank, call));
+    const auto has = [&](std::string_view name) {
+      return std::ranges::any_of(call.arguments, [&](const auto &argument) { return argument.first == name; });
+    };
+    for (size_t i = 0; i < pointers.size(); ++i)
+      if (has(pointers[i].first)) {
+        DITRON_ASSIGN_OR_RETURN(const uint32_t parameter, launch.call.pointerParameter(pointers[i].first));
+        launch.pointers.emplace_back(parameter, i);
+      }
+    for (const auto &[name, perToken] :
+         {std::pair("tokens", int64_t{1}), std::pair("slots", int64_t{optionValues.topK})})
+      if (has(name)) {
+        DITRON_ASSIGN_OR_RETURN(const uint32_t parameter, launch.call.integerParameter(name));
+        launch.sizes.emplace_back(parameter, perToken);
+      }
+    made.push_back(std::move(launch));
   }
-  DITRON_ASSIGN_OR_RETURN(made.tokens, made.call.integerParameter("tokens"));
   return made;
 }
 
@@ -271,14 +174,14 @@ bool holdsRows(std::string_view name) {
 } // namespace
 
 Status ExpertParallel::prepare(runtime::Rank &rank, bool parts) {
-  const runtime::Pointer words = origins.on(rank.id()), floats = words.as(DataType::F32),
+  const runtime::Pointer words = report.on(rank.id()).as(DataType::I32), floats = words.as(DataType::F32),
                          values = words.as(optionValues.dtype);
   const DispatchOperands aligned = {values, 0, words, floats, values, floats, words, words};
   DispatchOperands unweighted = aligned;
   unweighted.weights = {};
   const CombineOperands combined = {values, values, 0, words};
   std::vector<Part> wanted = {Part::Whole};
-  if (parts)
+  if (parts && planValue.form == ExpertParallelForm::LowLatency)
     wanted.insert(wanted.end(), {Part::Send, Part::Receive});
   KeptPlans<Plan> &kept = ranks[rank.id()]->kept;
   for (Part part : wanted) {
@@ -287,14 +190,14 @@ Status ExpertParallel::prepare(runtime::Rank &rank, bool parts) {
       const KeptPlans<Plan>::Key key = keyOf(true, pointers, part);
       if (kept.has(key)) // graphs may have its kernel
         continue;
-      DITRON_ASSIGN_OR_RETURN(Plan made, makeDispatch(rank, pointers, part));
+      DITRON_ASSIGN_OR_RETURN(Plan made, makePlan(rank, true, pointers, part));
       kept.keep(key, std::move(made));
     }
     const Named pointers = combinePointers(combined, part);
     const KeptPlans<Plan>::Key key = keyOf(false, pointers, part);
     if (kept.has(key))
       continue;
-    DITRON_ASSIGN_OR_RETURN(Plan made, makeCombine(rank, pointers, part));
+    DITRON_ASSIGN_OR_RETURN(Plan made, makePlan(rank, false, pointers, part));
     kept.keep(key, std::move(made));
   }
   return Status::ok();
@@ -329,6 +232,11 @@ Status ExpertParallel::enqueue(runtime::Rank &rank, runtime::Stream &stream, boo
       return invalidArgument(
           fmt::format("{}: operand {} is no multiple of {} bytes, which an element has", name, shown, sizeOf(type)));
   }
+  if (part != Part::Whole && planValue.form != ExpertParallelForm::LowLatency)
+    return unsupported(
+        fmt::format("{}: {} sends and receives in one launch, since its rings are drained while they are "
+                    "filled; low_latency has Send and Receive",
+                    name, toString(planValue.form)));
   PerRank &own = *ranks[rank.id()];
   bool &isSent = isDispatch ? own.isDispatchSent : own.isCombineSent;
   if (isSending(part) && isSent)
@@ -344,13 +252,15 @@ Status ExpertParallel::enqueue(runtime::Rank &rank, runtime::Stream &stream, boo
                             alignmentOf(pointer));
     return text.substr(0, text.size() - 2);
   };
-  DITRON_ASSIGN_OR_RETURN(Plan * found, own.kept.find(name, stream, keyOf(isDispatch, pointers, part), describe, [&] {
-    return isDispatch ? makeDispatch(rank, pointers, part) : makeCombine(rank, pointers, part);
-  }));
-  for (size_t i = 0; i < pointers.size(); ++i)
-    DITRON_RETURN_IF_ERROR(found->call.setPointer(found->pointers[i], pointers[i].second));
-  DITRON_RETURN_IF_ERROR(found->call.setInteger(found->tokens, tokens));
-  DITRON_RETURN_IF_ERROR(found->call.enqueue(stream));
+  DITRON_ASSIGN_OR_RETURN(Plan * found, own.kept.find(name, stream, keyOf(isDispatch, pointers, part), describe,
+                                                      [&] { return makePlan(rank, isDispatch, pointers, part); }));
+  for (Launch &launch : *found) {
+    for (const auto &[parameter, operand] : launch.pointers)
+      DITRON_RETURN_IF_ERROR(launch.call.setPointer(parameter, pointers[operand].second));
+    for (const auto &[parameter, perToken] : launch.sizes)
+      DITRON_RETURN_IF_ERROR(launch.call.setInteger(parameter, tokens * perToken));
+    DITRON_RETURN_IF_ERROR(launch.call.enqueue(stream));
+  }
   isSent = part == Part::Send;
   return Status::ok();
 }

@@ -14,7 +14,7 @@
 //   ... products of rows [experts.maxRows(), 7168], offsets says which are whose ...
 //   experts.combine(rank, stream, {results, out, 128, handle});
 //
-// To overlap, each of the two is a send and a receive: dispatch(..., Part::Send); what else there is to do; dispatch(..., Part::Receive).
+// To overlap, each of the two is a send and a receive in the form low_latency: dispatch(..., Part::Send); what else there is to do; dispatch(..., Part::Receive).
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_OPS_EXPERT_PARALLEL_EXPERTPARALLEL_H
@@ -48,8 +48,14 @@ struct ExpertParallelOptions {
   std::string gpu = {}; ///< The device's name by which tables are read, instead of that of the world's first rank here.
 };
 
+class ExpertParallelProtocol;
+
 class ExpertParallel {
 public:
+  ExpertParallel(ExpertParallel &&) noexcept;
+  ExpertParallel &operator=(ExpertParallel &&) noexcept;
+  ~ExpertParallel();
+
   /// Device memory of one rank. All at multiples of an element; results are written by the Receive, `handle` by both parts.
   struct DispatchOperands {
     runtime::Pointer x; ///< [tokens, hidden] of dtype.
@@ -71,7 +77,7 @@ public:
     int64_t tokens = 0;    ///< As dispatched.
     runtime::Pointer handle;
   };
-  /// What of a call is enqueued: all of it as one launch, or its sending and its receiving apart.
+  /// What of a call is enqueued: all of it, or its sending and its receiving apart; those only in the form low_latency.
   enum class Part { Whole, Send, Receive };
 
   /// Allocates on all ranks. Refuses options that make no sense, and worlds of several nodes.
@@ -107,32 +113,25 @@ public:
   uint64_t workspaceBytes() const;
 
 private:
-  struct Plan {
+  ExpertParallel();
+
+  /// One of a call's launches: its parameters for operands, by their place among those of the part, and for numbers, per token.
+  struct Launch {
     PreparedCall call;
-    std::vector<uint32_t> pointers; ///< Parameters, in the order of the operands that the part takes.
-    uint32_t tokens = 0;            ///< The same.
+    std::vector<std::pair<uint32_t, size_t>> pointers;
+    std::vector<std::pair<uint32_t, int64_t>> sizes;
   };
-  /// What one direction's calls are counted in, and what the ranks tell each other.
-  struct Words {
-    std::vector<runtime::Buffer> sent, received, arrivals; ///< By rank of this process.
-    runtime::SymmetricBuffer told;
-  };
+  using Plan = std::vector<Launch>;
   struct PerRank {
     KeptPlans<Plan> kept;
     bool isDispatchSent = false, isCombineSent = false; ///< Sent and not received.
   };
+  /// Operands by the parameters of the device code, those that a part takes.
   using Named = std::vector<std::pair<std::string_view, runtime::Pointer>>;
 
-  Status allocate();
-  Status allocateWords(Words &words, uint64_t told, uint32_t blocks, const std::string &name);
-  int64_t maxSlots() const { return optionValues.maxTokens * optionValues.topK; }
-  int64_t rowStride(DataType type) const;
   Named dispatchPointers(const DispatchOperands &operands, Part part) const;
   Named combinePointers(const CombineOperands &operands, Part part) const;
-  Expected<Plan> makeDispatch(runtime::Rank &rank, const Named &pointers, Part part) const;
-  Expected<Plan> makeCombine(runtime::Rank &rank, const Named &pointers, Part part) const;
-  Expected<Plan> makePlan(runtime::Rank &rank, KernelCall call, const Named &pointers, const Words &words,
-                          Part part) const;
+  Expected<Plan> makePlan(runtime::Rank &rank, bool isDispatch, const Named &pointers, Part part) const;
   KeptPlans<Plan>::Key keyOf(bool isDispatch, const Named &pointers, Part part) const;
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, bool isDispatch, const Named &pointers, int64_t tokens,
                  Part part);
@@ -141,11 +140,9 @@ private:
   ExpertParallelPlan planValue;
   runtime::World *world = nullptr;
   runtime::KernelProvider *kernels = nullptr;
-  runtime::SymmetricBuffer slots, scales, origins, returned;
-  std::vector<runtime::Buffer> counts; ///< Per rank of this process, like `ranks`.
-  Words dispatchWords, combineWords;
+  std::unique_ptr<ExpertParallelProtocol> protocol;
   TransferReport report;
-  std::vector<std::unique_ptr<PerRank>> ranks;
+  std::vector<std::unique_ptr<PerRank>> ranks; ///< Null for ranks of other processes.
 };
 
 } // namespace ditron::ops

@@ -2,7 +2,8 @@
 //
 // The words of expert_parallel.plans and of `ditron bench ep_dispatch|ep_combine --plan`: a form, then what of it is not the default:
 //
-//   low_latency blocks 128 warps 16 combine_blocks 128 combine_warps 8
+//   low_latency blocks 128 warps 16 combine_blocks 128 combine_warps 8         few tokens
+//   high_throughput blocks 24 warps 16 combine_blocks 24 combine_warps 16 window 8
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_OPS_EXPERT_PARALLEL_EXPERTPARALLELPLAN_H
@@ -17,15 +18,21 @@
 namespace ditron::ops {
 
 enum class ExpertParallelForm {
-  LowLatency, ///< A row of each slot straight to the rank of its expert, and back.
+  LowLatency,     ///< A row of each slot straight to the rank of its expert, and back.
+  HighThroughput, ///< A token to a rank once, through rings, and one sum back.
 };
-/// low_latency.
+/// low_latency, high_throughput.
 std::string_view toString(ExpertParallelForm form);
+/// Blocks that wait for each other are as many, or a multiple.
+constexpr uint32_t blocksPerChannel(ExpertParallelForm form) {
+  return form == ExpertParallelForm::HighThroughput ? 2 : 1;
+}
 
 struct ExpertParallelPlan {
   ExpertParallelForm form = ExpertParallelForm::LowLatency;
   uint32_t blocks = 16, numWarps = 8;               ///< Of dispatch; warps are a power of two.
   uint32_t combineBlocks = 16, combineNumWarps = 8; ///< Of combine.
+  uint32_t window = 8; ///< high_throughput: tokens that are told of at once, for which a ring has 4 such places.
 
   bool operator==(const ExpertParallelPlan &) const = default;
   /// As it is read.

@@ -1,0 +1,75 @@
+//===- ExpertParallelProtocol.h - What carries out the calls of a form of expert parallelism ------------------*- C++ -*-===//
+//
+// A form of ExpertParallelPlan.h is device code and memory that its calls need on all ranks. ExpertParallel asks the protocol of its plan for
+// the launches of a call, checks operands and binds their addresses.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_OPS_EXPERT_PARALLEL_EXPERTPARALLELPROTOCOL_H
+#define DITRON_OPS_EXPERT_PARALLEL_EXPERTPARALLELPROTOCOL_H
+
+#include "ditron/ops/expert_parallel/ExpertParallel.h"
+
+namespace ditron::ops {
+
+/// What every protocol is made from; options with the numbers that stand for 0.
+struct ExpertParallelSetting {
+  ExpertParallelOptions options;
+  ExpertParallelPlan plan;
+  runtime::World *world = nullptr;
+  int64_t mostRows = 0;
+};
+
+class ExpertParallelProtocol {
+public:
+  /// Operands by the parameters of the device code, those that the part takes.
+  using Operands = std::vector<std::pair<std::string_view, runtime::Pointer>>;
+  using Part = ExpertParallel::Part;
+
+  virtual ~ExpertParallelProtocol() = default;
+  /// Allocates on all ranks; once.
+  virtual Status allocate() = 0;
+  /// The launches of a call, in order. `error`: words of a TransferReport. Those with a parameter `tokens` or `slots` get those of the call.
+  virtual std::vector<KernelCall> dispatch(const runtime::Rank &rank, const Operands &operands, runtime::Pointer error,
+                                           Part part) const = 0;
+  virtual std::vector<KernelCall> combine(const runtime::Rank &rank, const Operands &operands, Part part) const = 0;
+  virtual int64_t handleElements() const = 0;
+  /// Of symmetric memory of a rank.
+  virtual uint64_t workspaceBytes() const = 0;
+
+protected:
+  explicit ExpertParallelProtocol(ExpertParallelSetting setting) : setting(std::move(setting)) {}
+
+  const ExpertParallelOptions &options() const { return setting.options; }
+  runtime::World &world() const { return *setting.world; }
+  uint32_t numRanks() const { return setting.world->numRanks(); }
+  int64_t maxSlots() const { return options().maxTokens * options().topK; }
+  int64_t scalesOfRow() const { return options().fp8 ? scaledBlocks(options().hidden) : 0; }
+  /// Of rows that travel: the bits of the tokens, or fp8.
+  DataType rowType() const;
+  /// Elements from row to row in memory of the ranks: so that each begins at a multiple of 16 bytes.
+  int64_t rowStride(DataType type) const;
+  /// Elements that a block moves at once.
+  int64_t chunkOf(const runtime::Rank &rank, uint32_t numWarps, DataType type) const;
+  uint32_t slotsOfToken() const; ///< A power of two.
+  /// The arguments that all device code has, and None for each of `names` that is not among the operands.
+  void addCommon(KernelCall &call, const runtime::Rank &rank, const Operands &operands,
+                 std::initializer_list<std::string_view> names) const;
+  /// Rows as the code of dispatch is compiled for them.
+  Operands asBits(const Operands &operands) const;
+
+  static int64_t scaledBlocks(int64_t hidden);
+
+  ExpertParallelSetting setting;
+};
+
+std::unique_ptr<ExpertParallelProtocol> makeLowLatency(ExpertParallelSetting setting);
+std::unique_ptr<ExpertParallelProtocol> makeHighThroughput(ExpertParallelSetting setting);
+
+/// No less than the value, which is at least 0.
+uint32_t powerOfTwoFor(int64_t value);
+inline runtime::Argument i64Argument(int64_t value) { return runtime::Argument::typed(DataType::I64, value); }
+/// HANDLE_BEGIN of the device code.
+inline constexpr int64_t handleBegin = 16;
+
+} // namespace ditron::ops
+#endif // DITRON_OPS_EXPERT_PARALLEL_EXPERTPARALLELPROTOCOL_H

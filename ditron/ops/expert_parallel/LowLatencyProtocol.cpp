@@ -1,0 +1,129 @@
+//===- LowLatencyProtocol.cpp - A row of each slot straight to the rank of its expert, and back --------------------------===//
+//
+// Device code: kernels/expert_parallel/low_latency.py.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/ops/collectives/Channels.h"
+#include "ditron/ops/expert_parallel/ExpertParallelProtocol.h"
+
+#include <algorithm>
+
+namespace ditron::ops {
+
+namespace {
+
+/// Of memory, used in turns.
+constexpr uint64_t sets = 2;
+
+class LowLatencyProtocol final : public ExpertParallelProtocol {
+public:
+  explicit LowLatencyProtocol(ExpertParallelSetting setting) : ExpertParallelProtocol(std::move(setting)) {}
+
+  Status allocate() override;
+  std::vector<KernelCall> dispatch(const runtime::Rank &rank, const Operands &operands, runtime::Pointer error,
+                                   Part part) const override;
+  std::vector<KernelCall> combine(const runtime::Rank &rank, const Operands &operands, Part part) const override;
+  int64_t handleElements() const override { return handleBegin + 2 * maxSlots() + setting.mostRows; }
+  uint64_t workspaceBytes() const override {
+    return slots.bytes() + scales.bytes() + origins.bytes() + returned.bytes() + dispatchWords.told.bytes() +
+           combineWords.told.bytes();
+  }
+
+private:
+  /// What one direction's calls are counted in, by rank of this process, and what the ranks tell each other.
+  struct Words {
+    std::vector<runtime::Buffer> sent, received, arrivals;
+    runtime::SymmetricBuffer told;
+  };
+  Status allocateWords(Words &words, uint64_t told, uint32_t blocks, const std::string &name);
+  KernelCall launch(const runtime::Rank &rank, const Words &words, Part part) const;
+
+  runtime::SymmetricBuffer slots, scales, origins, returned;
+  std::vector<runtime::Buffer> counts;
+  Words dispatchWords, combineWords;
+};
+
+Status LowLatencyProtocol::allocateWords(Words &words, uint64_t told, uint32_t blocks, const std::string &name) {
+  DITRON_ASSIGN_OR_RETURN(words.told, world().allocateSymmetric(DataType::I64, told, name + "_told"));
+  DITRON_ASSIGN_OR_RETURN(words.sent, allocateCounters(world(), blocks, name + "_sent"));
+  DITRON_ASSIGN_OR_RETURN(words.received, allocateCounters(world(), blocks, name + "_received"));
+  DITRON_ASSIGN_OR_RETURN(words.arrivals, allocateCounters(world(), 1, name + "_arrivals"));
+  return Status::ok();
+}
+
+Status LowLatencyProtocol::allocate() {
+  const uint64_t experts = options().experts, rows = sets * experts * options().capacity;
+  DITRON_ASSIGN_OR_RETURN(slots,
+                          world().allocateSymmetric(rowType(), rows * rowStride(rowType()), "ep_dispatch_slots"));
+  DITRON_ASSIGN_OR_RETURN(origins, world().allocateSymmetric(DataType::I32, rows, "ep_dispatch_origins"));
+  DITRON_ASSIGN_OR_RETURN(scales, world().allocateSymmetric(DataType::F32, std::max<uint64_t>(rows * scalesOfRow(), 1),
+                                                            "ep_dispatch_scales"));
+  DITRON_ASSIGN_OR_RETURN(
+      returned,
+      world().allocateSymmetric(options().dtype, sets * maxSlots() * rowStride(options().dtype), "ep_combine_slots"));
+  DITRON_ASSIGN_OR_RETURN(counts, allocateCounters(world(), options().experts, "ep_dispatch_counts"));
+  DITRON_RETURN_IF_ERROR(allocateWords(dispatchWords, sets * experts, setting.plan.blocks, "ep_dispatch"));
+  return allocateWords(combineWords, numRanks(), setting.plan.combineBlocks, "ep_combine");
+}
+
+KernelCall LowLatencyProtocol::launch(const runtime::Rank &rank, const Words &words, Part part) const {
+  const uint32_t id = rank.id();
+  KernelCall call;
+  call.source = "expert_parallel/low_latency";
+  call.arguments = {{"words_ptr", words.told.on(id)},
+                    {"sent_ptr", words.sent[id].pointer()},
+                    {"received_ptr", words.received[id].pointer()},
+                    {"arrivals_ptr", words.arrivals[id].pointer()},
+                    {"SEND", part != Part::Receive},
+                    {"RECEIVE", part != Part::Send}};
+  return call;
+}
+
+std::vector<KernelCall> LowLatencyProtocol::dispatch(const runtime::Rank &rank, const Operands &operands,
+                                                     runtime::Pointer error, Part part) const {
+  const uint32_t id = rank.id();
+  const Operands typed = asBits(operands);
+  KernelCall call = launch(rank, dispatchWords, part);
+  call.kernel = "dispatch";
+  call.numWarps = setting.plan.numWarps;
+  call.grid = {setting.plan.blocks, 1, 1};
+  addCommon(call, rank, typed, {"x_ptr", "ids_ptr", "weights_ptr", "rows_ptr", "row_scales_ptr", "offsets_ptr"});
+  call.arguments.insert(call.arguments.end(), {{"slots_ptr", slots.on(id)},
+                                               {"scales_ptr", options().fp8 ? runtime::Argument(scales.on(id))
+                                                                            : runtime::Argument(runtime::None())},
+                                               {"origins_ptr", origins.on(id)},
+                                               {"counts_ptr", counts[id].pointer()},
+                                               {"error_ptr", error},
+                                               {"stride", rowStride(rowType())},
+                                               {"experts", options().experts},
+                                               {"capacity", i64Argument(options().capacity)},
+                                               {"SLOTS", slotsOfToken()},
+                                               {"EXPERTS", powerOfTwoFor(options().experts)},
+                                               {"CHUNK", chunkOf(rank, setting.plan.numWarps, options().dtype)},
+                                               {"SCAN", std::min(std::clamp(8192 / slotsOfToken(), 64u, 1024u),
+                                                                 powerOfTwoFor(std::max<int64_t>(maxSlots(), 64)))}});
+  return {call};
+}
+
+std::vector<KernelCall> LowLatencyProtocol::combine(const runtime::Rank &rank, const Operands &operands,
+                                                    Part part) const {
+  KernelCall call = launch(rank, combineWords, part);
+  call.kernel = "combine";
+  call.numWarps = setting.plan.combineNumWarps;
+  call.grid = {setting.plan.combineBlocks, 1, 1};
+  addCommon(call, rank, operands, {"rows_ptr", "out_ptr"});
+  call.arguments.insert(call.arguments.end(),
+                        {{"slots_ptr", returned.on(rank.id())},
+                         {"stride", rowStride(options().dtype)},
+                         {"most_rows", i64Argument(setting.mostRows)},
+                         {"CHUNK", chunkOf(rank, setting.plan.combineNumWarps, options().dtype)}});
+  return {call};
+}
+
+} // namespace
+
+std::unique_ptr<ExpertParallelProtocol> makeLowLatency(ExpertParallelSetting setting) {
+  return std::make_unique<LowLatencyProtocol>(std::move(setting));
+}
+
+} // namespace ditron::ops
