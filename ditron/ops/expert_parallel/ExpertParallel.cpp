@@ -174,6 +174,7 @@ bool holdsRows(std::string_view name) {
 } // namespace
 
 Status ExpertParallel::prepare(runtime::Rank &rank, bool parts) {
+  DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
   const runtime::Pointer words = report.on(rank.id()).as(DataType::I32), floats = words.as(DataType::F32),
                          values = words.as(optionValues.dtype);
   const DispatchOperands aligned = {values, 0, words, floats, values, floats, words, words};
@@ -214,6 +215,7 @@ KeptPlans<ExpertParallel::Plan>::Key ExpertParallel::keyOf(bool isDispatch, cons
 Status ExpertParallel::enqueue(runtime::Rank &rank, runtime::Stream &stream, bool isDispatch, const Named &pointers,
                                int64_t tokens, Part part) {
   const std::string name = fmt::format("{}: {}", operation, isDispatch ? "dispatch" : "combine");
+  DITRON_RETURN_IF_ERROR(verifyRank(name, *world, rank));
   if (tokens < 0 || tokens > optionValues.maxTokens)
     return invalidArgument(
         fmt::format("{}: {} tokens; 0 to {} (maxTokens) are accepted", name, tokens, optionValues.maxTokens));
@@ -245,7 +247,9 @@ Status ExpertParallel::enqueue(runtime::Rank &rank, runtime::Stream &stream, boo
   if (part == Part::Receive && !isSent)
     return invalidArgument(fmt::format("{}: a Receive, but nothing was sent that is not received", name));
   auto describe = [&] {
-    std::string text = part == Part::Whole ? "" : part == Part::Send ? "Send, " : "Receive, ";
+    std::string text = part == Part::Whole  ? fmt::format("{} tokens, ", tokens)
+                       : part == Part::Send ? "Send, "
+                                            : "Receive, ";
     for (const auto &[parameter, pointer] : pointers)
       if (holdsRows(parameter))
         text += fmt::format("{} at multiples of {} bytes, ", parameter.substr(0, parameter.size() - 4),

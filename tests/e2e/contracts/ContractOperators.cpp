@@ -6,10 +6,12 @@
 #include "contracts/OperatorUnderContract.h"
 #include "ditron/ops/AllGatherGemm.h"
 #include "ditron/ops/GemmAllReduce.h"
+#include "ditron/ops/GemmKernels.h"
 #include "ditron/ops/GemmReduceScatter.h"
 #include "ditron/ops/Reference.h"
 #include "ditron/ops/collectives/AllReduceRmsNorm.h"
 #include "ditron/ops/collectives/Collective.h"
+#include "ditron/ops/expert_parallel/ExpertParallel.h"
 #include "ditron/ops/moe/AllGatherMoe.h"
 #include "ditron/ops/moe/MoeReduction.h"
 
@@ -675,6 +677,98 @@ ContractEntry mixtureOfExperts(ops::MoeResult result, ops::Schedule schedule) {
   return entry;
 }
 
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Expert parallelism
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+/// A dispatch and the combine of what it brought: each token times the sum of the weights of its slots that have an expert.
+class ExpertParallelUnderContract final : public OperatorUnderContract {
+public:
+  ExpertParallelUnderContract(ops::ExpertParallel made, World *world) : op(std::move(made)) {
+    const ops::ExpertParallelOptions &options = op.options();
+    for (uint32_t r = 0; r < world->numRanks(); ++r) {
+      const auto allocate = [&](DataType type, int64_t count) {
+        auto buffer = world->rank(r).allocate(type, count, "between dispatch and combine");
+        EXPECT_OK(buffer);
+        return std::move(buffer).value();
+      };
+      rows.push_back(allocate(options.dtype, op.maxRows() * options.hidden));
+      offsets.push_back(allocate(DataType::I32, options.experts / world->numRanks() + 1));
+      handles.push_back(allocate(DataType::I32, op.handleElements()));
+    }
+  }
+
+  std::vector<ContractOperand> operands(const CallSizes &sizes, uint32_t) const override {
+    const ops::ExpertParallelOptions &options = op.options();
+    const int64_t slots = sizes.m * options.topK, elements = sizes.m * options.hidden;
+    return {{.name = "x", .type = options.dtype, .elements = elements},
+            {.name = "ids", .type = DataType::I32, .elements = slots},
+            {.name = "weights", .type = DataType::F32, .elements = slots},
+            {.name = "out", .type = options.dtype, .elements = elements, .isResult = true}};
+  }
+  Status prepare(Rank &rank, const CallSizes &) override { return op.prepare(rank); }
+  Status enqueue(Rank &rank, Stream &stream, const std::vector<Pointer> &o, const CallSizes &sizes) override {
+    // A rank that is not this operator's is refused before its memory is looked for.
+    const uint32_t r = std::min<uint32_t>(rank.id(), static_cast<uint32_t>(rows.size()) - 1);
+    // Of two operations: what the second would refuse must keep the first from being enqueued, and weights may be null for it.
+    const DataType type = op.options().dtype;
+    DITRON_RETURN_IF_ERROR(ops::verifyPointerType("expert_parallel", "weights", o[2], DataType::F32));
+    DITRON_RETURN_IF_ERROR(ops::verifyPointerType("expert_parallel", "out", o[3], type));
+    if (reinterpret_cast<uintptr_t>(o[3].address) % sizeOf(type) != 0)
+      return invalidArgument(fmt::format("expert_parallel: out is no multiple of {} bytes", sizeOf(type)));
+    DITRON_RETURN_IF_ERROR(op.dispatch(rank, stream, {o[0], sizes.m, o[1], o[2], rows[r], {}, offsets[r], handles[r]}));
+    return op.combine(rank, stream, {rows[r], o[3], sizes.m, handles[r]});
+  }
+  void compute(const CallSizes &sizes, std::vector<RankValues> &values) const override {
+    const ops::ExpertParallelOptions &options = op.options();
+    for (RankValues &own : values)
+      for (int64_t i = 0; i < sizes.m * options.hidden; ++i) {
+        double sum = 0;
+        for (uint32_t j = 0; j < options.topK; ++j) {
+          const int64_t slot = i / options.hidden * options.topK + j;
+          if (own[1][slot] >= 0 && own[1][slot] < options.experts)
+            sum += own[0][i] * own[2][slot];
+        }
+        own[3].push_back(sum);
+      }
+  }
+  double fractionTolerance() const override {
+    return ops::toleranceFor(op.options().dtype, ops::MultiplyPrecision::Ieee).relative;
+  }
+  std::string describe() const override {
+    return fmt::format("ExpertParallel of {}, {} experts, plan {}", toString(op.options().dtype), op.options().experts,
+                       op.plan().text());
+  }
+
+private:
+  ops::ExpertParallel op;
+  std::vector<Buffer> rows, offsets, handles;
+};
+
+ContractEntry expertParallel(ops::ExpertParallelForm form) {
+  ContractEntry entry;
+  entry.name = fmt::format("expert_parallel_{}", toString(form));
+  entry.dtypes = {DataType::BF16, DataType::F16, DataType::F32};
+  entry.most = {.m = 65, .n = 259, .k = 1};
+  entry.typical = {{{.m = 1, .n = 40}, {.m = 5, .n = 40}, {.m = 17, .n = 40}}};
+  entry.fixedColumns = true;
+  entry.sizesMayDiffer = true;
+  entry.make = [=](World &world, const ContractChoice &choice) {
+    Draws draws(choice.draw);
+    ops::ExpertParallelOptions options = {.hidden = choice.most.n,
+                                          .experts = world.numRanks() * draws.upTo(1, 3),
+                                          .topK = 2,
+                                          .maxTokens = choice.most.m,
+                                          .dtype = choice.dtype};
+    options.capacity = options.maxTokens * options.topK; // an expert may be chosen twice
+    options.concurrentCalls = choice.concurrentCalls;
+    options.plan = ops::ExpertParallelPlan{
+        form, draws.of({4u, 2u}), draws.of({2u, 1u, 4u}), draws.of({2u, 4u}), draws.of({1u, 2u}), draws.upTo(1, 5)};
+    return adapt<ExpertParallelUnderContract>(ops::ExpertParallel::create(world, sharedJit(), options), &world);
+  };
+  return entry;
+}
+
 std::vector<ContractEntry> makeTable() {
   constexpr CollectiveForm packets = CollectiveForm::Packets, chunks = CollectiveForm::Chunks;
   std::vector<ContractEntry> table;
@@ -699,6 +793,8 @@ std::vector<ContractEntry> makeTable() {
   table.push_back(mixtureOfExperts(ops::MoeResult::Scattered, ops::Schedule::Overlapped));
   table.push_back(mixtureOfExperts(ops::MoeResult::Scattered, ops::Schedule::Unfused));
   table.push_back(mixtureOfExperts(ops::MoeResult::Everywhere, ops::Schedule::Overlapped));
+  table.push_back(expertParallel(ops::ExpertParallelForm::LowLatency));
+  table.push_back(expertParallel(ops::ExpertParallelForm::HighThroughput));
   return table;
 }
 

@@ -84,6 +84,8 @@ struct ContractEntry {
   int64_t rowBytes = 1;      ///< Rows of `n` elements are multiples of so many bytes.
   bool fixedColumns = false; ///< `n` is the operator's, not the call's.
   bool fixedDepth = false;   ///< `k` is.
+  /// Ranks may differ in sizes, so that calls in another order on one of them are calls, too, with other operands.
+  bool sizesMayDiffer = false;
   std::function<Expected<std::unique_ptr<OperatorUnderContract>>(World &, const ContractChoice &)> make;
 };
 void PrintTo(const ContractEntry &entry, std::ostream *stream);
