@@ -212,13 +212,15 @@ uint64_t ExpertParallelBench::mostSentBytes(int64_t tokens) const {
   const int64_t local = expertsOfRank();
   uint64_t most = 0;
   std::vector<uint64_t> sent(options.ranks, 0), returned(options.ranks, 0);
+  const bool once = op->plan().form == ops::ExpertParallelForm::HighThroughput;
   for (uint32_t r = 0; r < options.ranks; ++r)
     for (int64_t slot = 0; slot < tokens * options.topK; ++slot) {
-      const auto target = static_cast<uint32_t>(operands[r].ids[slot] / local);
-      if (target == r)
-        continue;
-      ++sent[r];
-      ++returned[target];
+      const auto rankOf = [&](int64_t other) { return static_cast<uint32_t>(operands[r].ids[other] / local); };
+      bool isSent = rankOf(slot) != r;
+      for (int64_t other = slot / options.topK * options.topK; once && other < slot; ++other)
+        isSent = isSent && rankOf(other) != rankOf(slot);
+      sent[r] += isSent;
+      returned[rankOf(slot)] += isSent;
     }
   const uint64_t row = options.isDispatch && options.fp8 ? options.hidden + op->scalesOfRow() * sizeof(float)
                                                          : options.hidden * sizeOf(dtype);
