@@ -39,13 +39,13 @@ DROPPED_ROW = tl.constexpr(-2)
 @triton.jit(do_not_specialize=["slots", "experts"], do_not_specialize_on_alignment=["ids_ptr"])
 def count_slots_of_call(ids_ptr, counts_ptr, slots, experts, CHUNK: tl.constexpr, PART: tl.constexpr, EXPERTS: tl.constexpr):
     """routing.py's, for any number of slots up to those that the grid is for."""
-    count_slots(ids_ptr, counts_ptr, slots, experts, CHUNK, PART, EXPERTS)
+    count_slots(ids_ptr, counts_ptr, slots, experts, 0, CHUNK, PART, EXPERTS)
 
 
 @triton.jit(do_not_specialize=["slots", "experts"], do_not_specialize_on_alignment=["ids_ptr"])
 def place_slots_of_call(ids_ptr, counts_ptr, own_offsets_ptr, slot_of_row_ptr, row_of_slot_ptr, slots, experts, CHUNK: tl.constexpr,
                         PART: tl.constexpr, EXPERTS: tl.constexpr):
-    place_slots(ids_ptr, counts_ptr, own_offsets_ptr, slot_of_row_ptr, row_of_slot_ptr, slots, experts, CHUNK, PART, EXPERTS)
+    place_slots(ids_ptr, counts_ptr, own_offsets_ptr, slot_of_row_ptr, row_of_slot_ptr, slots, experts, 0, CHUNK, PART, EXPERTS)
 
 
 @triton.jit
