@@ -180,21 +180,26 @@ def grouped_gemm_pointers(a_ptr, b_ptr, c_ptr, offsets_ptr, tiles_ptr, slot_of_r
 
 
 @triton.jit(do_not_specialize=["peer"])
-def sum_slots(rows_ptr, row_of_slot_ptr, weights_ptr, out_ptr, tokens, columns, stride_rows, stride_out, TOP_K: tl.constexpr, BLOCK: tl.constexpr,
-              peer=None):
+def sum_slots(rows_ptr, row_of_slot_ptr, weights_ptr, out_ptr, tokens, columns, stride_rows, stride_out, TOP_K: tl.constexpr,
+              TOKENS: tl.constexpr, BLOCK: tl.constexpr, peer=None):
     """out[t] = sum over j of weights[t, j] * rows[row_of_slot[t, j]], in fp32, in the order of j; a slot without a row adds nothing. The grid
-    is (tokens, ceil(columns / BLOCK)); weights_ptr may be None. peer: the rank to whose memory out_ptr, of the symmetric heap, leads."""
-    token = tl.program_id(0).to(tl.int64)
+    is (ceil(tokens / TOKENS), ceil(columns / BLOCK)); weights_ptr may be None. peer: the rank to whose memory out_ptr, of the symmetric heap,
+    leads."""
+    token = tl.program_id(0) * TOKENS + tl.arange(0, TOKENS)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    is_column = column < columns
-    total = tl.zeros((BLOCK,), tl.float32)
+    is_token = token < tokens
+    is_column = (column < columns)[None, :]
+    first_slot = token.to(tl.int64) * TOP_K
+    total = tl.zeros((TOKENS, BLOCK), tl.float32)
     for j in tl.static_range(TOP_K):
-        row = tl.load(row_of_slot_ptr + token * TOP_K + j)
-        value = tl.load(rows_ptr + tl.cast(row, tl.int64) * stride_rows + column, mask=is_column & (row >= 0), other=0.0).to(tl.float32)
+        row = tl.load(row_of_slot_ptr + first_slot + j, mask=is_token, other=-1)
+        has_row = (row >= 0)[:, None]
+        value = tl.load(rows_ptr + row.to(tl.int64)[:, None] * stride_rows + column[None, :], mask=is_column & has_row, other=0.0).to(tl.float32)
         if weights_ptr is not None:
-            value *= tl.load(weights_ptr + token * TOP_K + j)
+            value *= tl.load(weights_ptr + first_slot + j, mask=is_token, other=0.0)[:, None]
         # What has no row adds nothing, whatever its weight is.
-        total += tl.where(row >= 0, value, 0.0)
+        total += tl.where(has_row, value, 0.0)
     if peer is not None:
         out_ptr = dl.symm_at(out_ptr, peer)
-    tl.store(out_ptr + token * stride_out + column, total.to(out_ptr.dtype.element_ty), mask=is_column)
+    tl.store(out_ptr + token.to(tl.int64)[:, None] * stride_out + column[None, :], total.to(out_ptr.dtype.element_ty),
+             mask=is_token[:, None] & is_column)

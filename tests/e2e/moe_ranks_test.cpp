@@ -10,6 +10,7 @@
 #include "ditron/ops/Reference.h"
 #include "ditron/ops/moe/AllGatherMoe.h"
 #include "ditron/ops/moe/MoeReduction.h"
+#include "ditron/runtime/Timeline.h"
 
 #include <fmt/format.h>
 #include <random>
@@ -648,6 +649,73 @@ TEST_F(MoeRanks, TilesGoInTheOrderOfTheRanks) {
       const std::vector<int64_t> opened = get<int64_t>(gates);
       for (uint32_t source = 0; source < ranks; ++source)
         EXPECT_EQ(opened[source], users[source] == 0) << what << ", gate " << source;
+    }
+  }
+}
+
+/// Tiles of the tokens that are there are computed while others are on their way.
+TEST_F(MoeRanks, TilesDoNotWaitForTokensOfOthers) {
+  if (!isSimulated())
+    GTEST_SKIP() << "asks the simulator's timeline";
+  for (const ops::Schedule schedule : {ops::Schedule::Overlapped, ops::Schedule::Unfused}) {
+    WorldOptions machine = seeded(0);
+    machine.trace = true;
+    start(4, machine);
+    AllGatherMoeOptions options;
+    options.hidden = 4096;
+    options.columns = 16;
+    options.experts = 2;
+    options.topK = 1;
+    options.maxTokensPerRank = 256;
+    options.schedule = schedule;
+    GatherCalls calls(world(), options, 256);
+    calls.create();
+    calls.draw(1, Skew::Even, std::vector<int64_t>(4, 256));
+    for (uint32_t id = 0; id < 4; ++id)
+      ASSERT_OK(calls.enqueue(id));
+    ASSERT_OK(world().synchronize());
+    calls.check(std::string(toString(schedule)));
+    for (uint32_t id = 0; id < 3; ++id) {
+      const auto overlap = runtime::overlapWithCopies(world(), id, "grouped_gemm_pointers",
+                                                      runtime::CopyDirection::Incoming, AllGatherMoe::copyName);
+      ASSERT_OK(overlap);
+      EXPECT_EQ(overlap->copies, 3u);
+      if (schedule == ops::Schedule::Overlapped)
+        EXPECT_GT(overlap->finishedBeforeLastCopy, 0u)
+            << "rank " << id << ": blocks from " << overlap->kernelStart << " to " << overlap->kernelEnd
+            << ", copies end from " << overlap->firstCopyEnd << " to " << overlap->lastCopyEnd;
+    }
+  }
+}
+
+/// Sums of the first ranks are on their way while tiles of the others are computed.
+TEST_F(MoeRanks, SumsLeaveBeforeTheLastTile) {
+  if (!isSimulated())
+    GTEST_SKIP() << "asks the simulator's timeline";
+  for (const ops::Schedule schedule : {ops::Schedule::Overlapped, ops::Schedule::Unfused}) {
+    WorldOptions machine = seeded(0);
+    machine.trace = true;
+    start(4, machine);
+    MoeReductionOptions options;
+    options.hidden = 128;
+    options.depth = 1024;
+    options.maxTokens = 1024;
+    options.schedule = schedule;
+    ReductionCalls calls(world(), options, 2, 1, 1024, true);
+    calls.create();
+    calls.draw(1, Skew::Even);
+    for (uint32_t id = 0; id < 4; ++id)
+      ASSERT_OK(calls.enqueue(id));
+    ASSERT_OK(world().synchronize());
+    calls.check(std::string(toString(schedule)));
+    for (uint32_t id = 0; id < 4; ++id) {
+      const auto overlap = runtime::overlapWithCopies(world(), id, "grouped_gemm_pointers",
+                                                      runtime::CopyDirection::Outgoing, "moe_rs_arrived");
+      ASSERT_OK(overlap);
+      EXPECT_EQ(overlap->copies, 3u);
+      EXPECT_EQ(overlap->firstCopyEnd < overlap->kernelEnd, schedule == ops::Schedule::Overlapped)
+          << "rank " << id << ": blocks from " << overlap->kernelStart << " to " << overlap->kernelEnd
+          << ", copies end from " << overlap->firstCopyEnd << " to " << overlap->lastCopyEnd;
     }
   }
 }

@@ -219,7 +219,8 @@ Expected<MoeCall> AllGatherMoe::makeCall(runtime::Rank &rank, int64_t tokensPerR
     names.emplace_back("b_scale_ptr", WeightScales);
   }
   DITRON_ASSIGN_OR_RETURN(PreparedCall product,
-                          prepareGroupedGemm(*kernels, rank, problemFor(tokensPerRank), operands, plan));
+                          prepareGroupedGemm(*kernels, rank, problemFor(tokensPerRank), operands,
+                                             TileOrder::inOrder(plan, tokensPerRank, optionValues.topK)));
   DITRON_RETURN_IF_ERROR(call.launch(Lane::Main, std::move(product), names));
   if (optionValues.schedule == Schedule::Overlapped)
     call.sequence.join(Lane::Main);

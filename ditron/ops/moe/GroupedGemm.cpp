@@ -188,11 +188,15 @@ Expected<PreparedCall> prepareSlotSum(runtime::KernelProvider &kernels, runtime:
   DITRON_RETURN_IF_ERROR(verifyPointerType(sum, "rowOfSlot", rowOfSlot, DataType::I32));
   if (weights.address)
     DITRON_RETURN_IF_ERROR(verifyPointerType(sum, "weights", weights, DataType::F32));
+  // Many bytes on their way from each block, and enough blocks.
+  constexpr int64_t elements = 4096, mostTokensOfBlock = 16;
   const int64_t block = std::clamp<int64_t>(std::bit_ceil(static_cast<uint64_t>(problem.columns)), 16, 1024);
+  const int64_t tokensOfBlock = std::min(elements / block, mostTokensOfBlock);
   KernelCall call;
   call.source = "moe/grouped_gemm";
   call.kernel = "sum_slots";
-  call.grid = {static_cast<uint32_t>(problem.tokens), static_cast<uint32_t>(ceilDivide(problem.columns, block)), 1};
+  call.grid = {static_cast<uint32_t>(ceilDivide(problem.tokens, tokensOfBlock)),
+               static_cast<uint32_t>(ceilDivide(problem.columns, block)), 1};
   call.arguments = {{"rows_ptr", rows},
                     {"row_of_slot_ptr", rowOfSlot},
                     {"weights_ptr", weights.address ? runtime::Argument(weights) : runtime::Argument(runtime::None())},
@@ -202,6 +206,7 @@ Expected<PreparedCall> prepareSlotSum(runtime::KernelProvider &kernels, runtime:
                     {"stride_rows", problem.columns},
                     {"stride_out", problem.columns},
                     {"TOP_K", problem.topK},
+                    {"TOKENS", tokensOfBlock},
                     {"BLOCK", block}};
   if (peer)
     call.arguments.emplace_back("peer", *peer);

@@ -144,7 +144,8 @@ Expected<PreparedCall> MoeReduction::productCall(runtime::Rank &rank, int64_t to
     operands.ranks.freeMultiprocessors = optionValues.sumMultiprocessors
                                              ? optionValues.sumMultiprocessors
                                              : std::max(1u, rank.attributes().multiprocessors / multiprocessorsPerSum);
-  return prepareGroupedGemm(*kernels, rank, problemFor(tokens), operands, plan);
+  return prepareGroupedGemm(*kernels, rank, problemFor(tokens), operands,
+                            TileOrder::inOrder(plan, RowShards(tokens, rank.numRanks()).rowsPerRank, topK));
 }
 
 Status MoeReduction::addSums(runtime::Rank &rank, int64_t tokens, MoeCall &call) {

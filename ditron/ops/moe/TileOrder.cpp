@@ -54,4 +54,10 @@ Expected<PreparedCall> TileOrder::prepare(runtime::KernelProvider &kernels, runt
   return PreparedCall::create(kernels, rank, call);
 }
 
+GemmPlan TileOrder::inOrder(GemmPlan plan, int64_t tokensPerRank, uint32_t topK) {
+  const int64_t tilesOfTurn = ceilDivide(tokensPerRank * topK, plan.tile.blockM);
+  plan.tile.groupM = std::min(plan.tile.groupM, static_cast<uint32_t>(std::clamp<int64_t>(tilesOfTurn, 2, UINT32_MAX)));
+  return plan;
+}
+
 } // namespace ditron::ops

@@ -49,6 +49,9 @@ public:
   /// [ranks] int32: tiles that have rows of each rank's tokens; of Departure.
   runtime::Pointer segmentTiles() const { return segments.pointer(); }
 
+  /// The plan of a product of so many tokens of each rank: tiles in one group share no more turns than they must.
+  static GemmPlan inOrder(GemmPlan plan, int64_t tokensPerRank, uint32_t topK);
+
 private:
   int64_t mostTiles = 0;
   runtime::Buffer ordered, spansOf, segments;

@@ -39,7 +39,7 @@ struct MoeBenchOptions {
   uint32_t ranks = 4;
   std::vector<int64_t> tokens = {256};
   int64_t hidden = 256, inner = 256;
-  uint32_t experts = 8, topK = 2, chunks = 1, sumMultiprocessors = 0, timedCalls = 20;
+  uint32_t experts = 8, topK = 2, chunks = 1, sumMultiprocessors = 0, timedCalls = 20, sms = 8;
   std::string dtype = "bf16", activation = "none", weights = "nk", plan;
   std::vector<std::string> slowRanks;
   uint64_t seed = 0;
@@ -135,6 +135,7 @@ Status MoeBench::run(const Knobs &knobs) {
   runtime::WorldOptions worldOptions;
   worldOptions.trace = simulated;
   worldOptions.seed = options.seed;
+  worldOptions.sms = options.sms;
   DITRON_ASSIGN_OR_RETURN(worldOptions.slowRanks, parseSlowRanks(options.slowRanks, options.ranks));
   DITRON_ASSIGN_OR_RETURN(world, runtime::World::local(options.ranks, target.text, worldOptions));
   DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(world->target(), knobs));
@@ -459,6 +460,9 @@ void addMoeBenchCommands(CLI::App &bench, CommandContext &context) {
         ->capture_default_str();
     command->add_option("--seed", options.seed, "Chooses the data, the experts and the interleaving")
         ->check(integerBetween(0, UINT32_MAX))
+        ->capture_default_str();
+    command->add_option("--sms", options.sms, "Simulated SMs per rank")
+        ->check(integerBetween(1, 1024))
         ->capture_default_str();
     command->add_option("--slow-rank", options.slowRanks, "R:FACTOR, may be given several times");
     command->add_flag("--unfused", options.unfused, "Also with one step after the other, to compare with");

@@ -253,8 +253,8 @@ for arrival in [True, False]:
     cases.append((library("moe/tensor_parallel"), "order_tiles", "*i32:16, *i32:16, *i32:16, *i32:16, *i32:16" + gates + ", i32, i32, i32, i32" +
                   constexpr(WORLD_SIZE=8, TURNS=8, CHUNKS=4 if arrival else 1, TOP_K=8, TILES=1024, BLOCK_M=128, ARRIVAL=arrival), "--num-warps 8"))
 cases.append((library("moe/grouped_gemm"), "sum_slots", "*bf16:16, *i32:16, *fp32:16, *bf16:16, i32, i32:16, i32:16, i32:16" +
-              constexpr(TOP_K=8, BLOCK=1024) + ", i32"))
-cases.append((library("moe/grouped_gemm"), "sum_slots", "*bf16:16, *i32:16, *fp32:16, *bf16:16, i32, i32:16, i32:16, i32:16" + constexpr(TOP_K=8, BLOCK=1024)))
+              constexpr(TOP_K=8, TOKENS=4, BLOCK=1024) + ", i32"))
+cases.append((library("moe/grouped_gemm"), "sum_slots", "*bf16:16, *i32:16, *fp32:16, *bf16:16, i32, i32:16, i32:16, i32:16" + constexpr(TOP_K=8, TOKENS=4, BLOCK=1024)))
 cases += [
     (library("moe/routing"), "choose_experts", "*fp32:16, *fp32:16, *i32:16, *fp32:16, i32, i32, i32, fp32" +
      constexpr(TOP_K=8, SLOTS=8, EXPERTS=256, BLOCK=4, SIGMOID=True, NORMALIZED=True)),
