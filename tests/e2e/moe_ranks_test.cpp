@@ -692,6 +692,7 @@ TEST_F(MoeRanks, TilesDoNotWaitForTokensOfOthers) {
 TEST_F(MoeRanks, SumsLeaveBeforeTheLastTile) {
   if (!isSimulated())
     GTEST_SKIP() << "asks the simulator's timeline";
+  const std::string_view product = targetUnderTest().ends_with("sm_90a") ? "grouped_gemm" : "grouped_gemm_pointers";
   for (const ops::Schedule schedule : {ops::Schedule::Overlapped, ops::Schedule::Unfused}) {
     WorldOptions machine = seeded(0);
     machine.trace = true;
@@ -709,8 +710,8 @@ TEST_F(MoeRanks, SumsLeaveBeforeTheLastTile) {
     ASSERT_OK(world().synchronize());
     calls.check(std::string(toString(schedule)));
     for (uint32_t id = 0; id < 4; ++id) {
-      const auto overlap = runtime::overlapWithCopies(world(), id, "grouped_gemm_pointers",
-                                                      runtime::CopyDirection::Outgoing, "moe_rs_arrived");
+      const auto overlap =
+          runtime::overlapWithCopies(world(), id, product, runtime::CopyDirection::Outgoing, "moe_rs_arrived");
       ASSERT_OK(overlap);
       EXPECT_EQ(overlap->copies, 3u);
       EXPECT_EQ(overlap->firstCopyEnd < overlap->kernelEnd, schedule == ops::Schedule::Overlapped)
