@@ -117,7 +117,7 @@ def send_windows(x_ptr, ids_ptr, weights_ptr, handle_ptr, ring_ptr, scales_ptr, 
                     lanes = tl.arange(0, CHUNK)
                     values = tl.load(x_ptr + own * hidden + begin + lanes, mask=lanes < hidden - begin)
                 for distance in tl.static_range(WORLD):
-                    if (goes >> distance) & 1 != 0:
+                    if ((goes >> distance) & 1) != 0:
                         peer = (rank + distance) % WORLD
                         tl.store(dl.symm_at(ring_ptr, peer) + place_here * stride + begin + lanes, values, mask=lanes < hidden - begin)
                         if scales_ptr is not None:
@@ -314,7 +314,7 @@ def add_sums(out_ptr, handle_ptr, ring_ptr, arrived_ptr, freed_ptr, windows_ptr,
             for begin in range(0, hidden, CHUNK):
                 total = tl.zeros((CHUNK,), tl.float32)
                 for peer in tl.static_range(WORLD):
-                    if (went >> peer) & 1 != 0:
+                    if ((went >> peer) & 1) != 0:
                         values = tl.load(sums_ptr + (peer * SLOTS_OF_RING * WINDOW + i) * stride + begin + lanes, mask=lanes < hidden - begin,
                                          other=0.0)
                         total += values.to(tl.float32)

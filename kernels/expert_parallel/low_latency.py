@@ -15,11 +15,15 @@ ranks. Who has heard from all adds the slots of each token, in their order.
 that all ranks have sent that, and a rank sends g + 1 when it has copied out all that came in g. Every rank tells every other one in every
 call, even that it has nothing for it.
 
+**Between nodes** there are no stores: rows are put, and each block waits with its arrival until its puts have arrived (quiet), so that the
+words that the last one sends come behind all of them. A row that is made on the way, as fp8, is put from `staged`, memory of the block.
+
 Blocks read the number of the call in a word of their own, sent_ptr[block] or received_ptr[block], and count it up there.
 """
 import triton
 import triton.language as tl
 import triton_dist.language as dl
+from triton_dist.language.extra import libshmem_device
 from triton_dist.language.extra.language_extra import __syncthreads, ld, num_threads, st, tid
 
 from ..collectives.pairs import report
@@ -41,6 +45,33 @@ MOST_FP8 = tl.constexpr(448.0)
 def is_last_block(arrivals_ptr, call):
     """Whether all other blocks of the call have been here; what they stored is then visible to this one, and to whom it tells."""
     return tl.atomic_add(arrivals_ptr, 1, sem="acq_rel", scope="gpu") + 1 == call * tl.num_programs(0)
+
+
+@triton.jit
+def is_here(peer, rank, NODE_SIZE: tl.constexpr):
+    """Whether the rank is on this one's node, of NODE_SIZE ranks."""
+    return peer // NODE_SIZE == rank // NODE_SIZE
+
+
+@triton.jit
+def end_of_puts(NODE_SIZE: tl.constexpr, WORLD: tl.constexpr):
+    """What this block has put is at its place when all of its threads have been here."""
+    if NODE_SIZE < WORLD:
+        __syncthreads()
+        if tid(0) == 0:
+            libshmem_device.quiet()
+        __syncthreads()
+
+
+@triton.jit
+def raise_word(word_ptr, value, peer, rank, NODE_SIZE: tl.constexpr, WORLD: tl.constexpr):
+    """By any thread: the peer's word becomes the value, behind all that has arrived or is visible to this thread."""
+    if NODE_SIZE == WORLD:
+        st(dl.symm_at(word_ptr, peer), value, scope="sys", semantic="release")
+    elif is_here(peer, rank, NODE_SIZE):
+        st(dl.symm_at(word_ptr, peer), value, scope="sys", semantic="release")
+    else:
+        libshmem_device.signal_op(word_ptr, value, libshmem_device.NVSHMEM_SIGNAL_SET, peer)
 
 
 @triton.jit
@@ -94,37 +125,55 @@ def quantize(x_ptr, left, element: tl.constexpr, CHUNK: tl.constexpr):
 
 
 @triton.jit
-def send_token(x_ptr, ids_ptr, places_ptr, slots_ptr, scales_ptr, origins_ptr, first, hidden, stride, local, capacity, rank,
-               WORLD: tl.constexpr, TOP_K: tl.constexpr, CHUNK: tl.constexpr):
+def send_token(x_ptr, ids_ptr, places_ptr, slots_ptr, scales_ptr, origins_ptr, staged_ptr, staged_scales_ptr, first, hidden, stride, local,
+               capacity, rank, WORLD: tl.constexpr, NODE_SIZE: tl.constexpr, TOP_K: tl.constexpr, CHUNK: tl.constexpr):
     """The row x_ptr [hidden] of the token whose first slot is `first`, to all that it has chosen. The pointers to memory of the ranks are those
-    of this call's set."""
+    of this call's set, staged_ptr [stride] and staged_scales_ptr those of the block."""
+    scales = tl.cdiv(hidden, SCALED)
     for begin in range(0, hidden, CHUNK):
         if scales_ptr is not None:
             blocks = tl.arange(0, CHUNK // SCALED)
             lanes = scaled_lanes(CHUNK)
             row, scale = quantize(x_ptr + begin, hidden - begin, slots_ptr.dtype.element_ty, CHUNK)
+            if NODE_SIZE < WORLD:
+                tl.store(staged_ptr + begin + lanes, row, mask=lanes < hidden - begin)
+                tl.store(staged_scales_ptr + begin // SCALED + blocks, scale, mask=blocks < scales - begin // SCALED)
         else:
             lanes = tl.arange(0, CHUNK)
             row = tl.load(x_ptr + begin + lanes, mask=lanes < hidden - begin)
         for j in tl.static_range(TOP_K):
             place = tl.load(places_ptr + first + j)
-            if place >= 0:
-                expert = tl.load(ids_ptr + first + j)
-                target = expert // local
+            expert = tl.load(ids_ptr + first + j)
+            target = expert // local
+            if (place >= 0) & is_here(target, rank, NODE_SIZE):
                 at = ((expert % local) * WORLD + rank).to(tl.int64) * capacity + place
                 tl.store(dl.symm_at(slots_ptr, target) + at * stride + begin + lanes, row, mask=lanes < hidden - begin)
                 if scales_ptr is not None:
-                    scales = tl.cdiv(hidden, SCALED)
                     tl.store(dl.symm_at(scales_ptr, target) + at * scales + begin // SCALED + blocks, scale,
                              mask=blocks < scales - begin // SCALED)
                 if begin == 0:
                     tl.store(dl.symm_at(origins_ptr, target) + at, (first + j).to(tl.int32))
+    if NODE_SIZE < WORLD:
+        row_bytes = hidden * (slots_ptr.dtype.element_ty.primitive_bitwidth // 8)
+        for j in tl.static_range(TOP_K):
+            place = tl.load(places_ptr + first + j)
+            expert = tl.load(ids_ptr + first + j)
+            target = expert // local
+            if (place >= 0) & (target // NODE_SIZE != rank // NODE_SIZE):
+                at = ((expert % local) * WORLD + rank).to(tl.int64) * capacity + place
+                if scales_ptr is not None:
+                    libshmem_device.putmem_block(slots_ptr + at * stride, staged_ptr, row_bytes, target)
+                    libshmem_device.putmem_block(scales_ptr + at * scales, staged_scales_ptr, scales * 4, target)
+                else:
+                    libshmem_device.putmem_block(slots_ptr + at * stride, x_ptr, row_bytes, target)
+                if tid(0) == 0:
+                    libshmem_device.int_p(origins_ptr + at, (first + j).to(tl.int32), target)
 
 
 @triton.jit
-def send_tokens(x_ptr, ids_ptr, weights_ptr, handle_ptr, slots_ptr, scales_ptr, origins_ptr, words_ptr, counts_ptr, sent_ptr,
-                arrivals_ptr, error_ptr, tokens, hidden, stride, experts, capacity, max_slots, rank, WORLD: tl.constexpr, TOP_K: tl.constexpr,
-                SLOTS: tl.constexpr, CHUNK: tl.constexpr, SCAN: tl.constexpr):
+def send_tokens(x_ptr, ids_ptr, weights_ptr, handle_ptr, slots_ptr, scales_ptr, origins_ptr, words_ptr, staged_ptr, staged_scales_ptr, counts_ptr,
+                sent_ptr, arrivals_ptr, error_ptr, tokens, hidden, stride, experts, capacity, max_slots, rank, WORLD: tl.constexpr, NODE_SIZE: tl.constexpr,
+                TOP_K: tl.constexpr, SLOTS: tl.constexpr, CHUNK: tl.constexpr, SCAN: tl.constexpr):
     block = tl.cast(tl.program_id(0), tl.int64)
     blocks = tl.cast(tl.num_programs(0), tl.int64)
     call = tl.load(sent_ptr + block) + 1
@@ -141,14 +190,18 @@ def send_tokens(x_ptr, ids_ptr, weights_ptr, handle_ptr, slots_ptr, scales_ptr, 
     origins_ptr += rows
     if scales_ptr is not None:
         scales_ptr += rows * tl.cdiv(hidden, SCALED)
+        if NODE_SIZE < WORLD:
+            staged_ptr += block * stride
+            staged_scales_ptr += block * tl.cdiv(hidden, SCALED)
     for own in range(block, tokens, blocks):
         place_token(ids_ptr, weights_ptr, handle_ptr + HANDLE_BEGIN, max_slots, own, experts, capacity, TOP_K, SLOTS, SCAN)
-        send_token(x_ptr + own * hidden, ids_ptr, handle_ptr + HANDLE_BEGIN, slots_ptr, scales_ptr, origins_ptr, own * TOP_K, hidden, stride,
-                   local, capacity, rank, WORLD, TOP_K, CHUNK)
+        send_token(x_ptr + own * hidden, ids_ptr, handle_ptr + HANDLE_BEGIN, slots_ptr, scales_ptr, origins_ptr, staged_ptr, staged_scales_ptr,
+                   own * TOP_K, hidden, stride, local, capacity, rank, WORLD, NODE_SIZE, TOP_K, CHUNK)
+    end_of_puts(NODE_SIZE, WORLD)
     if is_last_block(arrivals_ptr, call):
         for expert in range(tid(0), experts, num_threads()):
             word_ptr = words_ptr + (set * local + expert % local) * WORLD + rank
-            st(dl.symm_at(word_ptr, expert // local), (call << 32) | ld(counts_ptr + expert), scope="sys", semantic="release")
+            raise_word(word_ptr, (call << 32) | ld(counts_ptr + expert), expert // local, rank, NODE_SIZE, WORLD)
     if tid(0) == 0:
         st(sent_ptr + block, call)
 
@@ -203,8 +256,8 @@ def receive_tokens(rows_ptr, row_scales_ptr, offsets_ptr, handle_ptr, slots_ptr,
 @triton.jit(do_not_specialize=["tokens", "experts", "capacity", "max_rows", "max_slots", "rank"],
             do_not_specialize_on_alignment=["ids_ptr", "weights_ptr", "offsets_ptr", "handle_ptr"])
 def dispatch(x_ptr, ids_ptr, weights_ptr, rows_ptr, row_scales_ptr, offsets_ptr, handle_ptr, slots_ptr, scales_ptr, origins_ptr, words_ptr,
-             counts_ptr, sent_ptr, received_ptr, arrivals_ptr, error_ptr, tokens, hidden, stride, experts, capacity, max_rows,
-             max_slots, rank, WORLD: tl.constexpr, TOP_K: tl.constexpr, SLOTS: tl.constexpr, EXPERTS: tl.constexpr, CHUNK: tl.constexpr,
+             staged_ptr, staged_scales_ptr, counts_ptr, sent_ptr, received_ptr, arrivals_ptr, error_ptr, tokens, hidden, stride, experts, capacity,
+             max_rows, max_slots, rank, WORLD: tl.constexpr, NODE_SIZE: tl.constexpr, TOP_K: tl.constexpr, SLOTS: tl.constexpr, EXPERTS: tl.constexpr, CHUNK: tl.constexpr,
              SCAN: tl.constexpr, SEND: tl.constexpr, RECEIVE: tl.constexpr):
     """SEND: x_ptr [tokens, hidden] goes to the ranks of the experts ids_ptr [tokens, TOP_K] int32, weights_ptr (or None: ones) of the same
     shape to the handle. RECEIVE: rows_ptr [max_rows, hidden] becomes what came, row_scales_ptr [max_rows, ceil(hidden / SCALED)] its scales
@@ -212,20 +265,22 @@ def dispatch(x_ptr, ids_ptr, weights_ptr, rows_ptr, row_scales_ptr, offsets_ptr,
 
     Symmetric: slots_ptr [2, LOCAL, WORLD, capacity, stride], scales_ptr [2, LOCAL, WORLD, capacity, ceil(hidden / SCALED)] (or None: rows
     go as they are), origins_ptr [2, LOCAL, WORLD, capacity], words_ptr [2, LOCAL, WORLD]. Of the rank: counts_ptr
-    [experts]; sent_ptr, received_ptr [blocks]; arrivals_ptr [1]; error_ptr [4], see report(). With SEND and RECEIVE all blocks must find a
+    [experts]; sent_ptr, received_ptr [blocks]; arrivals_ptr [1]; error_ptr [4], see report(); where there are several nodes and scales, staged_ptr
+    [blocks, stride], staged_scales_ptr [blocks, ceil(hidden / SCALED)]. With SEND and RECEIVE all blocks must find a
     place at once, since those of all ranks wait for each other. SLOTS and EXPERTS are powers of two, no less than TOP_K and experts.
     """
     if SEND:
-        send_tokens(x_ptr, ids_ptr, weights_ptr, handle_ptr, slots_ptr, scales_ptr, origins_ptr, words_ptr, counts_ptr, sent_ptr,
-                    arrivals_ptr, error_ptr, tokens, hidden, stride, experts, capacity, max_slots, rank, WORLD, TOP_K, SLOTS, CHUNK, SCAN)
+        send_tokens(x_ptr, ids_ptr, weights_ptr, handle_ptr, slots_ptr, scales_ptr, origins_ptr, words_ptr, staged_ptr, staged_scales_ptr,
+                    counts_ptr, sent_ptr, arrivals_ptr, error_ptr, tokens, hidden, stride, experts, capacity, max_slots, rank, WORLD, NODE_SIZE, TOP_K,
+                    SLOTS, CHUNK, SCAN)
     if RECEIVE:
-        receive_tokens(rows_ptr, row_scales_ptr, offsets_ptr, handle_ptr, slots_ptr, scales_ptr, origins_ptr, words_ptr, 
+        receive_tokens(rows_ptr, row_scales_ptr, offsets_ptr, handle_ptr, slots_ptr, scales_ptr, origins_ptr, words_ptr,
                        received_ptr, error_ptr, hidden, stride, experts, capacity, max_rows, max_slots, rank, WORLD, EXPERTS, CHUNK)
 
 
 @triton.jit
-def return_rows(rows_ptr, handle_ptr, slots_ptr, words_ptr, sent_ptr, arrivals_ptr, hidden, stride, max_rows, most_rows, max_slots,
-                rank, WORLD: tl.constexpr, CHUNK: tl.constexpr):
+def return_rows(rows_ptr, handle_ptr, slots_ptr, words_ptr, zeros_ptr, sent_ptr, arrivals_ptr, hidden, stride, max_rows, most_rows, max_slots,
+                rank, WORLD: tl.constexpr, NODE_SIZE: tl.constexpr, CHUNK: tl.constexpr):
     block = tl.cast(tl.program_id(0), tl.int64)
     call = tl.load(sent_ptr + block) + 1
     slots_ptr += call % 2 * max_slots * stride
@@ -234,15 +289,25 @@ def return_rows(rows_ptr, handle_ptr, slots_ptr, words_ptr, sent_ptr, arrivals_p
     total = min(tl.load(handle_ptr).to(tl.int64), most_rows)
     for row in range(block, total, tl.num_programs(0)):
         origin = tl.load(handle_ptr + HANDLE_BEGIN + 2 * max_slots + row).to(tl.int64)
-        if (origin >= 0) & (origin < WORLD * max_slots):
-            to_ptr = dl.symm_at(slots_ptr, (origin // max_slots).to(tl.int32)) + origin % max_slots * stride
+        target = (origin // max_slots).to(tl.int32)
+        to_here_ptr = slots_ptr + origin % max_slots * stride
+        is_origin = (origin >= 0) & (origin < WORLD * max_slots)
+        if is_origin & is_here(target, rank, NODE_SIZE):
+            to_ptr = dl.symm_at(to_here_ptr, target)
             for begin in range(0, hidden, CHUNK):
                 # Rows that dispatch had no place for add nothing.
                 values = tl.load(rows_ptr + row * hidden + begin + lanes, mask=(lanes < hidden - begin) & (row < max_rows), other=0)
                 tl.store(to_ptr + begin + lanes, values, mask=lanes < hidden - begin)
+        if NODE_SIZE < WORLD:
+            if is_origin & (target // NODE_SIZE != rank // NODE_SIZE):
+                from_ptr = zeros_ptr
+                if row < max_rows:
+                    from_ptr = rows_ptr + row * hidden
+                libshmem_device.putmem_block(to_here_ptr, from_ptr, hidden * (rows_ptr.dtype.element_ty.primitive_bitwidth // 8), target)
+    end_of_puts(NODE_SIZE, WORLD)
     if is_last_block(arrivals_ptr, call):
         for peer in range(tid(0), WORLD, num_threads()):
-            st(dl.symm_at(words_ptr, peer) + rank, call, scope="sys", semantic="release")
+            raise_word(words_ptr + rank, call, peer, rank, NODE_SIZE, WORLD)
     if tid(0) == 0:
         st(sent_ptr + block, call)
 
@@ -272,17 +337,17 @@ def add_slots(out_ptr, handle_ptr, slots_ptr, words_ptr, received_ptr, tokens, h
 
 
 @triton.jit(do_not_specialize=["tokens", "max_rows", "most_rows", "max_slots", "rank"], do_not_specialize_on_alignment=["handle_ptr"])
-def combine(rows_ptr, out_ptr, handle_ptr, slots_ptr, words_ptr, sent_ptr, received_ptr, arrivals_ptr, tokens, hidden, stride,
-            max_rows, most_rows, max_slots, rank, WORLD: tl.constexpr, TOP_K: tl.constexpr, CHUNK: tl.constexpr, SEND: tl.constexpr,
+def combine(rows_ptr, out_ptr, handle_ptr, slots_ptr, words_ptr, zeros_ptr, sent_ptr, received_ptr, arrivals_ptr, tokens, hidden, stride,
+            max_rows, most_rows, max_slots, rank, WORLD: tl.constexpr, NODE_SIZE: tl.constexpr, TOP_K: tl.constexpr, CHUNK: tl.constexpr, SEND: tl.constexpr,
             RECEIVE: tl.constexpr):
     """SEND: rows_ptr [max_rows, hidden], laid out as dispatch's rows, go back to where those came from. RECEIVE: out_ptr [tokens, hidden]
     becomes the sum of each token's slots, each times its weight, in fp32.
 
-    Symmetric: slots_ptr [2, max_slots, stride], words_ptr [WORLD]; the rest as for dispatch. most_rows: that a handle has words for.
+    Symmetric: slots_ptr [2, max_slots, stride], words_ptr [WORLD]; the rest as for dispatch; zeros_ptr [hidden], zeros, where there are several nodes. most_rows: that a handle has words for.
     """
     if SEND:
-        return_rows(rows_ptr, handle_ptr, slots_ptr, words_ptr, sent_ptr, arrivals_ptr, hidden, stride, max_rows, most_rows,
-                    max_slots, rank, WORLD, CHUNK)
+        return_rows(rows_ptr, handle_ptr, slots_ptr, words_ptr, zeros_ptr, sent_ptr, arrivals_ptr, hidden, stride, max_rows, most_rows, max_slots,
+                    rank, WORLD, NODE_SIZE, CHUNK)
     if RECEIVE:
         add_slots(out_ptr, handle_ptr, slots_ptr, words_ptr, received_ptr, tokens, hidden, stride, max_slots, rank, WORLD, TOP_K,
                   CHUNK)

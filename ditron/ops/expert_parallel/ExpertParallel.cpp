@@ -54,7 +54,6 @@ Status verifyOptions(const ExpertParallelOptions &options, uint32_t ranks) {
 
 Expected<ExpertParallel> ExpertParallel::create(runtime::World &world, runtime::KernelProvider &kernels,
                                                 const ExpertParallelOptions &options) {
-  DITRON_RETURN_IF_ERROR(world.requireOneNode(operation));
   DITRON_RETURN_IF_ERROR(verifyOptions(options, world.numRanks()));
   ExpertParallel op;
   op.optionValues = options;
@@ -73,6 +72,8 @@ Expected<ExpertParallel> ExpertParallel::create(runtime::World &world, runtime::
       return internalError(fmt::format("plans: {} has no row for this GPU", operation));
     DITRON_ASSIGN_OR_RETURN(op.planValue, parseExpertParallelPlan(row->plan));
   }
+  if (op.planValue.form == ExpertParallelForm::HighThroughput)
+    DITRON_RETURN_IF_ERROR(world.requireOneNode(fmt::format("{} by {}", operation, toString(op.planValue.form))));
   const uint32_t multiprocessors = world.rank(world.localRanks().front()).attributes().multiprocessors,
                  places = multiprocessors / options.concurrentCalls, perChannel = blocksPerChannel(op.planValue.form);
   if (places < perChannel)

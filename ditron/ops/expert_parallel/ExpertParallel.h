@@ -80,7 +80,7 @@ public:
   /// What of a call is enqueued: all of it, or its sending and its receiving apart; those only in the form low_latency.
   enum class Part { Whole, Send, Receive };
 
-  /// Allocates on all ranks. Refuses options that make no sense, and worlds of several nodes.
+  /// Allocates on all ranks. Refuses options that make no sense, and high_throughput where there are several nodes.
   static Expected<ExpertParallel> create(runtime::World &world, runtime::KernelProvider &kernels,
                                          const ExpertParallelOptions &options);
 

@@ -15,6 +15,10 @@ namespace {
 /// Of memory, used in turns.
 constexpr uint64_t sets = 2;
 
+runtime::Argument orNone(const runtime::Buffer &buffer) {
+  return buffer.isValid() ? runtime::Argument(buffer.pointer()) : runtime::Argument(runtime::None());
+}
+
 class LowLatencyProtocol final : public ExpertParallelProtocol {
 public:
   explicit LowLatencyProtocol(ExpertParallelSetting setting) : ExpertParallelProtocol(std::move(setting)) {}
@@ -39,7 +43,7 @@ private:
   KernelCall launch(const runtime::Rank &rank, const Words &words, Part part) const;
 
   runtime::SymmetricBuffer slots, scales, origins, returned;
-  std::vector<runtime::Buffer> counts;
+  std::vector<runtime::Buffer> counts, staged, stagedScales, zeros; ///< By rank of this process.
   Words dispatchWords, combineWords;
 };
 
@@ -62,6 +66,18 @@ Status LowLatencyProtocol::allocate() {
       returned,
       world().allocateSymmetric(options().dtype, sets * maxSlots() * rowStride(options().dtype), "ep_combine_slots"));
   DITRON_ASSIGN_OR_RETURN(counts, allocateCounters(world(), options().experts, "ep_dispatch_counts"));
+  staged.resize(numRanks()), stagedScales.resize(numRanks()), zeros.resize(numRanks());
+  if (world().numNodes() > 1)
+    for (uint32_t id : world().localRanks()) {
+      runtime::Rank &rank = world().rank(id);
+      const uint64_t blocks = setting.plan.blocks;
+      DITRON_ASSIGN_OR_RETURN(zeros[id], rank.allocate(options().dtype, options().hidden, "ep_combine_zeros"));
+      if (!options().fp8)
+        continue;
+      DITRON_ASSIGN_OR_RETURN(staged[id], rank.allocate(rowType(), blocks * rowStride(rowType()), "ep_staged"));
+      DITRON_ASSIGN_OR_RETURN(stagedScales[id],
+                              rank.allocate(DataType::F32, blocks * scalesOfRow(), "ep_staged_scales"));
+    }
   DITRON_RETURN_IF_ERROR(allocateWords(dispatchWords, sets * experts, setting.plan.blocks, "ep_dispatch"));
   return allocateWords(combineWords, numRanks(), setting.plan.combineBlocks, "ep_combine");
 }
@@ -74,6 +90,7 @@ KernelCall LowLatencyProtocol::launch(const runtime::Rank &rank, const Words &wo
                     {"sent_ptr", words.sent[id].pointer()},
                     {"received_ptr", words.received[id].pointer()},
                     {"arrivals_ptr", words.arrivals[id].pointer()},
+                    {"NODE_SIZE", world().ranksPerNode()},
                     {"SEND", part != Part::Receive},
                     {"RECEIVE", part != Part::Send}};
   return call;
@@ -92,6 +109,8 @@ std::vector<KernelCall> LowLatencyProtocol::dispatch(const runtime::Rank &rank, 
                                                {"scales_ptr", options().fp8 ? runtime::Argument(scales.on(id))
                                                                             : runtime::Argument(runtime::None())},
                                                {"origins_ptr", origins.on(id)},
+                                               {"staged_ptr", orNone(staged[id])},
+                                               {"staged_scales_ptr", orNone(stagedScales[id])},
                                                {"counts_ptr", counts[id].pointer()},
                                                {"error_ptr", error},
                                                {"stride", rowStride(rowType())},
@@ -115,6 +134,7 @@ std::vector<KernelCall> LowLatencyProtocol::combine(const runtime::Rank &rank, c
   call.arguments.insert(call.arguments.end(),
                         {{"slots_ptr", returned.on(rank.id())},
                          {"stride", rowStride(options().dtype)},
+                         {"zeros_ptr", orNone(zeros[rank.id()])},
                          {"most_rows", i64Argument(setting.mostRows)},
                          {"CHUNK", chunkOf(rank, setting.plan.combineNumWarps, options().dtype)}});
   return {call};

@@ -5,6 +5,8 @@
 #include "ditron/ops/plans/PlanTable.h"
 #include "ditron/ops/plans/TensorParallelPlan.h"
 
+#include <fmt/format.h>
+
 namespace ditron::ops {
 
 namespace {
@@ -17,8 +19,12 @@ Status verifyTensorParallelPlan(std::string_view op, std::string_view plan, uint
   return parseTensorParallelPlan(op, plan).status();
 }
 
-Status verifyExpertParallelPlan(std::string_view, std::string_view plan, uint32_t, std::optional<uint32_t>) {
-  return parseExpertParallelPlan(plan).status();
+Status verifyExpertParallelPlan(std::string_view op, std::string_view plan, uint32_t,
+                                std::optional<uint32_t> numNodes) {
+  DITRON_ASSIGN_OR_RETURN(const ExpertParallelPlan parsed, parseExpertParallelPlan(plan));
+  if (parsed.form == ExpertParallelForm::HighThroughput && numNodes.value_or(1) > 1)
+    return unsupported(fmt::format("{} by {} on {} nodes; low_latency is there", op, toString(parsed.form), *numNodes));
+  return Status::ok();
 }
 
 Status verifyCollectivePlan(std::string_view op, std::string_view plan, uint32_t numRanks,
