@@ -573,6 +573,35 @@ TEST_P(ExpertParallels, DispatchesWithoutCombines) {
     expectResults(*op, calls[i], fmt::format("call {}", i));
 }
 
+/// Ranks on several nodes, between which puts overtake each other.
+TEST_P(ExpertParallels, BetweenNodes) {
+  if (!isSimulated())
+    GTEST_SKIP() << "needs simulated nodes";
+  for (const auto &[count, ofNode] : {std::pair(2u, 1u), std::pair(4u, 2u), std::pair(6u, 3u), std::pair(8u, 2u)})
+    for (uint64_t seed = 1; seed <= 4; ++seed) {
+      WorldOptions nodes = seeded(seed, seed % count, 3);
+      nodes.ranksPerNode = ofNode;
+      start(count, nodes);
+      if (GetParam() == Form::HighThroughput) {
+        EXPECT_THAT(create(world(), {.hidden = 8, .experts = 8, .maxTokens = 4}).status().message(),
+                    HasSubstr("expert_parallel by high_throughput"));
+        // More tokens than the tables' few: where there are several nodes low_latency has them too.
+        isByTables = true;
+        const auto op = create(world(), {.hidden = 8, .experts = 24, .maxTokens = 1000});
+        ASSERT_OK(op);
+        EXPECT_EQ(op->plan().form, Form::LowLatency);
+        return;
+      }
+      for (bool fp8 : {false, true}) {
+        runCalls(
+            {.hidden = 131, .experts = 2 * count, .topK = 3, .maxTokens = 7, .fp8 = fp8, .maxRows = seed % 2 ? 0 : 20},
+            3, fmt::format("{} ranks, {} of a node, seed {}{}", count, ofNode, seed, fp8 ? ", fp8" : ""));
+        if (HasFatalFailure() || HasFailure())
+          return;
+      }
+    }
+}
+
 /// Two groups that share ranks, each on streams of its own.
 TEST_P(ExpertParallels, GroupsOnOverlappingRanks) {
   REQUIRE_RANKS(4);
