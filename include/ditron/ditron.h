@@ -612,7 +612,7 @@ typedef struct ditron_combine_operands {
   const int32_t *handle;
 } ditron_combine_operands_t;
 
-/* Allocates on all ranks. Collective where ranks are processes. All ranks on one node. */
+/* Allocates on all ranks. Collective where ranks are processes. By few tokens (ops/expert-parallel.md) also on several nodes. */
 DITRON_API ditron_status_t ditron_expert_parallel_create(ditron_context_h context,
                                                          const ditron_expert_parallel_options_t *options,
                                                          ditron_expert_parallel_h *experts);
