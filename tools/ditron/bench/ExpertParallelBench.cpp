@@ -29,7 +29,7 @@ struct ExpertParallelBenchOptions {
   bool isDispatch = true;
   std::string name;
   std::string target = "sim:sm_80", dtype = "bf16", skew = "even", plan;
-  uint32_t ranks = 4, experts = 64, topK = 8;
+  uint32_t ranks = 4, ranksPerNode = 0, experts = 64, topK = 8;
   std::vector<int64_t> tokens = {16};
   int64_t hidden = 512;
   bool fp8 = false, check = false, quiet = false;
@@ -88,15 +88,18 @@ Status ExpertParallelBench::run(const Knobs &knobs) {
   seeOnlyGpusOf(options.target, options.ranks);
   DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(options.target));
   simulated = target.simulated;
-  DITRON_ASSIGN_OR_RETURN(world, runtime::World::local(options.ranks, target.text, {}));
+  runtime::WorldOptions nodes;
+  nodes.ranksPerNode = options.ranksPerNode;
+  DITRON_ASSIGN_OR_RETURN(world, runtime::World::local(options.ranks, target.text, nodes));
   DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(world->target(), knobs));
   const std::string gpu = world->rank(0).attributes().name;
   for (int64_t tokens : options.tokens)
     DITRON_RETURN_IF_ERROR(benchOf(tokens).withContext(fmt::format("{} of {} tokens", options.name, tokens)));
   progress.stop();
   if (!options.quiet)
-    fmt::print(textStream(options.jsonFile, ""), "{} of {}{}, {} x {}, {} elements, top {} of {} experts, {}\n{}",
-               options.name, toString(dtype), options.fp8 ? " as fp8" : "", options.ranks, gpu, options.hidden,
+    fmt::print(textStream(options.jsonFile, ""), "{} of {}{}, {} x {}{}, {} elements, top {} of {} experts, {}\n{}",
+               options.name, toString(dtype), options.fp8 ? " as fp8" : "", options.ranks, gpu,
+               world->numNodes() > 1 ? fmt::format(" on {} nodes", world->numNodes()) : "", options.hidden,
                options.topK, options.experts, op->plan().text(), table);
   const nlohmann::ordered_json page = {
       {"operator", options.name}, {"target", target.text},      {"gpu", gpu},
@@ -314,6 +317,9 @@ void addExpertParallelBenchCommands(CLI::App &bench, CommandContext &context) {
         ->capture_default_str();
     command->add_option("--ranks", options.ranks, "Number of ranks")
         ->check(integerBetween(1, 64))
+        ->capture_default_str();
+    command->add_option("--ranks-per-node", options.ranksPerNode, "Simulated ranks of a node; 0: all of them")
+        ->check(integerBetween(0, 64))
         ->capture_default_str();
     command->add_option("--tokens", options.tokens, "Tokens of each rank, several with commas between")
         ->delimiter(',')
