@@ -113,11 +113,14 @@ bool isPlain(const GemmProblem &problem) {
 
 /// Of blocks, or of clusters of them.
 int64_t tilesOf(const GemmProblem &problem, const GemmPlan &plan) {
-  return ceilDivide(ceilDivide(problem.m, plan.tile.blockM), plan.clusterBlocks) * ceilDivide(problem.n, plan.columns());
+  return ceilDivide(ceilDivide(problem.m, plan.tile.blockM), plan.clusterBlocks) *
+         ceilDivide(problem.n, plan.columns());
 }
 
 /// How many of those run at once.
-int64_t placesOf(const GemmPlan &plan, uint32_t multiprocessors) { return std::max(multiprocessors / plan.clusterBlocks, 1u); }
+int64_t placesOf(const GemmPlan &plan, uint32_t multiprocessors) {
+  return std::max(multiprocessors / plan.clusterBlocks, 1u);
+}
 
 /// How many whole waves the ragged one takes as long as when it is split.
 double tailWaves(const GemmProblem &problem, const GemmPlan &plan, int64_t splitTiles, uint32_t multiprocessors) {
@@ -168,7 +171,8 @@ static Status verifyPlan(const GemmPlan &plan) {
   if (plan.clusterBlocks != 1 && plan.clusterBlocks != 2)
     return invalidArgument(fmt::format("clusters of {} blocks; accepted are 1 and 2", plan.clusterBlocks));
   if (plan.tile.groupM % plan.clusterBlocks != 0)
-    return invalidArgument(fmt::format("groups of {} rows of tiles, which clusters of 2 blocks do not divide", plan.tile.groupM));
+    return invalidArgument(
+        fmt::format("groups of {} rows of tiles, which clusters of 2 blocks do not divide", plan.tile.groupM));
   if (plan.moreN != 0 && plan.tailSplits > 1)
     return unsupported(fmt::format("tail-splits with tiles of {} columns; accepted is a power of two", plan.columns()));
   return Status::ok();
@@ -190,7 +194,8 @@ static std::string policyOf(CacheHint hint) {
 
 std::string GemmPlan::text() const {
   return fmt::format("{} {}x{}x{} warps {} stages {} group {}{}", toString(movement), tile.blockM, columns(),
-                     tile.blockK, tile.numWarps, tile.numStages, tile.groupM, tailSplits == 1 ? "" : fmt::format(" tail-splits {}", tailSplits)) +
+                     tile.blockK, tile.numWarps, tile.numStages, tile.groupM,
+                     tailSplits == 1 ? "" : fmt::format(" tail-splits {}", tailSplits)) +
          hintText('a', hintA) + hintText('b', hintB) +
          (clusterBlocks == 1 ? "" : fmt::format(" cluster {}", clusterBlocks));
 }
@@ -199,7 +204,8 @@ std::optional<SplitTail> splitTailOf(const GemmProblem &problem, const GemmPlan 
   const int64_t tiles = tilesOf(problem, plan), kTiles = ceilDivide(problem.k, plan.tile.blockK);
   const int64_t places = placesOf(plan, multiprocessors);
   // Steps of all parts are numbered in 32 bits.
-  const int64_t parts = std::min({int64_t(plan.tailSplits), kTiles, int64_t(std::numeric_limits<int32_t>::max()) / kTiles});
+  const int64_t parts =
+      std::min({int64_t(plan.tailSplits), kTiles, int64_t(std::numeric_limits<int32_t>::max()) / kTiles});
   const int64_t whole = tiles / places * places;
   return parts < 2 || whole == tiles ? std::nullopt : std::optional(SplitTail{whole, tiles - whole, parts});
 }
@@ -209,7 +215,8 @@ uint32_t chooseTailSplits(const GemmProblem &problem, const GemmPlan &plan, uint
   uint32_t best = 1;
   double leastWaves = 1;
   for (GemmPlan split = plan; split.tailSplits <= mostParts; ++split.tailSplits)
-    if (const std::optional<SplitTail> tail = splitTailOf(problem, split, multiprocessors); tail && tail->parts == split.tailSplits) {
+    if (const std::optional<SplitTail> tail = splitTailOf(problem, split, multiprocessors);
+        tail && tail->parts == split.tailSplits) {
       const double waves = tailWaves(problem, split, tail->splitTiles, multiprocessors);
       if (waves < leastWaves)
         leastWaves = waves, best = split.tailSplits;
@@ -245,11 +252,11 @@ Expected<GemmPlan> parseGemmPlan(std::string_view text, GemmPlan defaults) {
     } else if (word == "descriptors" || word == "pointers") {
       plan.movement = word == "pointers" ? GemmMovement::Pointers : GemmMovement::Descriptors;
     } else if (word == "warps" || word == "stages" || word == "group" || word == "cluster" || word == "tail-splits") {
-      uint32_t &value = word == "warps"    ? plan.tile.numWarps
-                        : word == "stages" ? plan.tile.numStages
-                        : word == "group"  ? plan.tile.groupM
+      uint32_t &value = word == "warps"     ? plan.tile.numWarps
+                        : word == "stages"  ? plan.tile.numStages
+                        : word == "group"   ? plan.tile.groupM
                         : word == "cluster" ? plan.clusterBlocks
-                                             : plan.tailSplits;
+                                            : plan.tailSplits;
       if (i + 1 == words.size() || !number(words[i + 1], value))
         return wrong(word);
       ++i;
@@ -349,9 +356,10 @@ Status verifyGemm(const GemmProblem &problem, const GemmPlan &plan) {
   DITRON_RETURN_IF_ERROR(verifyPlan(plan).withContext(operation));
   DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, problem.dtype, plan.tile));
   if (!plan.isPlain() && !isPlain(problem))
-    return unsupported(fmt::format("{}: tiles of two widths, tail-splits, cache hints and clusters take 16-bit operands and "
-                                   "fp32, without scales, bias and activation",
-                                   operation));
+    return unsupported(
+        fmt::format("{}: tiles of two widths, tail-splits, cache hints and clusters take 16-bit operands and "
+                    "fp32, without scales, bias and activation",
+                    operation));
   DITRON_RETURN_IF_ERROR(verifyProduct(operation, problem.m, problem.n, problem.k, plan.tile));
   DITRON_RETURN_IF_ERROR(verifyEpilogueShape(operation, problem.dtype, problem.epilogue, problem.n, problem.k));
   DITRON_ASSIGN_OR_RETURN(
@@ -386,11 +394,10 @@ Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Ra
       completeStrides(operation, problem.strides, problem.k, columnsOfB(problem), columnsOfC(problem)));
   const int64_t tiles = tilesOf(problem, chosen);
   const bool persistent = chosen.movement == GemmMovement::Descriptors;
-  const std::optional<SplitTail> tail =
-      splitTailOf(problem, chosen, multiprocessors);
+  const std::optional<SplitTail> tail = splitTailOf(problem, chosen, multiprocessors);
   KernelCall call;
   const bool isOther = !tail && (chosen.moreN || chosen.hintA != CacheHint::None || chosen.hintB != CacheHint::None ||
-                                chosen.clusterBlocks > 1);
+                                 chosen.clusterBlocks > 1);
   call.source = tail || isOther ? "hopper_gemm" : "gemm";
   call.kernel = tail ? "gemm_split_tail" : isOther ? "gemm_two_widths" : persistent ? "gemm" : "gemm_pointers";
   call.numWarps = tile.numWarps;
@@ -426,10 +433,12 @@ Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Ra
   if (!tail)
     return PreparedCall::create(kernels, rank, call);
   std::vector<runtime::Buffer> workspace(2);
-  DITRON_ASSIGN_OR_RETURN(workspace[0],
-                          rank.allocate(DataType::F32, uint64_t(tail->parts) * tail->splitTiles * chosen.clusterBlocks * tile.blockM * tile.blockN,
-                                        "gemm_split_tail_sums"));
-  DITRON_ASSIGN_OR_RETURN(workspace[1], rank.allocate(DataType::I64, tail->splitTiles * chosen.clusterBlocks, "gemm_split_tail_counters"));
+  DITRON_ASSIGN_OR_RETURN(workspace[0], rank.allocate(DataType::F32,
+                                                      uint64_t(tail->parts) * tail->splitTiles * chosen.clusterBlocks *
+                                                          tile.blockM * tile.blockN,
+                                                      "gemm_split_tail_sums"));
+  DITRON_ASSIGN_OR_RETURN(
+      workspace[1], rank.allocate(DataType::I64, tail->splitTiles * chosen.clusterBlocks, "gemm_split_tail_counters"));
   call.arguments.emplace_back("sums_ptr", workspace[0]);
   call.arguments.emplace_back("counter_ptr", workspace[1]);
   call.arguments.emplace_back("whole_tiles", tail->wholeTiles);

@@ -96,7 +96,10 @@ private:
   /// Loads of one and the same tile in both blocks of a cluster, where loops ask for clusters. The blocks must get to all loads of a ring in
   /// step: what they share has the slots of what they do not share.
   void findShared() {
-    if (!kernel.walk([](scf::ForOp loop) { return loop->hasAttr("tile.cluster_blocks") ? WalkResult::interrupt() : WalkResult::advance(); })
+    if (!kernel
+             .walk([](scf::ForOp loop) {
+               return loop->hasAttr("tile.cluster_blocks") ? WalkResult::interrupt() : WalkResult::advance();
+             })
              .wasInterrupted())
       return;
     const analysis::UniformityAnalysis clusters(kernel, analysis::UniformityOf::Clusters);
@@ -154,7 +157,8 @@ private:
         auto copy = cast<tile::DescriptorLoadOp>(copies.lookup(load.getOperation()));
         const Place &place = places[load];
         kept.insert(dgpu::TmaLoadOp::create(builder, load.getLoc(), place.map, copy.getOffsets(), place.buffer,
-                                            cursor.slot, object.full, cursor.slot, load.getEvict(), sharedLoads.contains(load)));
+                                            cursor.slot, object.full, cursor.slot, load.getEvict(),
+                                            sharedLoads.contains(load)));
       }
     }
     pruneToSlice(body, kept);
@@ -317,7 +321,8 @@ private:
   void releaseAtOnce(Ring &ring, RingObjects &object) {
     OpBuilder builder(kernel.getContext());
     setInsertionPointBehind(builder, ring.block->findAncestorOpInBlock(*object.lastDot));
-    dgpu::MbarrierArriveOp::create(builder, object.lastDot->getLoc(), object.empty, object.cursor.slot, Value(), isShared(ring));
+    dgpu::MbarrierArriveOp::create(builder, object.lastDot->getLoc(), object.empty, object.cursor.slot, Value(),
+                                   isShared(ring));
   }
 
   /// Releases the slot of the iteration before in each but the first, and the last slot after the loop.

@@ -361,6 +361,12 @@ TEST_F(AllToAllVs, Refusals) {
   ASSERT_OK(rank(0).stream().beginCapture());
   EXPECT_THAT(op->enqueue(rank(0), rank(0).stream(), operands).message(), HasSubstr("call prepare"));
   (void)rank(0).stream().endCapture();
+  // A rank of a larger world, whose number this one does not have.
+  auto other = runtime::World::local(ranksOnTarget(3), targetUnderTest());
+  ASSERT_OK(other);
+  Rank &strange = (*other)->rank((*other)->numRanks() - 1);
+  EXPECT_THAT(op->prepare(strange).message(), HasSubstr("of another world"));
+  EXPECT_THAT(op->enqueue(strange, strange.stream(), operands).message(), HasSubstr("of another world"));
 }
 
 } // namespace

@@ -260,7 +260,10 @@ TEST(SplitTail, SplitsWhatIsRaggedAndNothingElse) {
   // No part without a step; no steps that 32 bits cannot number.
   EXPECT_FALSE(ops::splitTailOf({.m = 1, .n = 1, .k = 1}, plan, 132));
   EXPECT_EQ(ops::splitTailOf({.m = 1, .n = 1, .k = 130}, plan, 132)->parts, 3);
-  EXPECT_EQ(ops::splitTailOf({.m = 1, .n = 1, .k = 2147483647}, *ops::parseGemmPlan("64x64x16 tail-splits 64", plan), 132)->parts, 15);
+  EXPECT_EQ(
+      ops::splitTailOf({.m = 1, .n = 1, .k = 2147483647}, *ops::parseGemmPlan("64x64x16 tail-splits 64", plan), 132)
+          ->parts,
+      15);
 }
 
 TEST(SplitTail, ChosenPartsFillTheGpu) {

@@ -258,6 +258,12 @@ TEST_F(SendReceives, Refusals) {
   ASSERT_OK(rank(0).stream().beginCapture());
   EXPECT_THAT(error({0, x, 8}), HasSubstr("call prepare"));
   (void)rank(0).stream().endCapture();
+  // A rank of a larger world, whose number this one does not have.
+  auto other = runtime::World::local(ranksOnTarget(3), targetUnderTest());
+  ASSERT_OK(other);
+  Rank &strange = (*other)->rank((*other)->numRanks() - 1);
+  EXPECT_THAT(op->prepare(strange).message(), HasSubstr("of another world"));
+  EXPECT_THAT(op->enqueue(strange, strange.stream(), {}, {}).message(), HasSubstr("of another world"));
 }
 
 class Barriers : public KernelTest {};
@@ -337,6 +343,8 @@ TEST_F(Barriers, OfAGroup) {
     for (uint32_t member : {0, 1})
       ASSERT_OK(enqueue(member));
   ASSERT_OK(world().synchronize()); // without rank 1 of the world
+  EXPECT_THAT(barrier->enqueue(rank(2), rank(2).stream()).message(), HasSubstr("of another world"));
+  EXPECT_THAT(barrier->prepare(rank(2)).message(), HasSubstr("of another world"));
   ASSERT_OK(rank(0).stream().beginCapture());
   auto other = Barrier::create(world(), sharedJit());
   ASSERT_OK(other);

@@ -147,6 +147,7 @@ Expected<AllToAllV::Plan> AllToAllV::makePlan(runtime::Rank &rank, const Operand
 }
 
 Status AllToAllV::prepare(runtime::Rank &rank) {
+  DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
   const runtime::Pointer any = packets.on(rank.id());
   const Operands aligned = {any.as(optionValues.dtype), 0, any, any, any.as(optionValues.dtype), 0, any, any};
   const KeptPlans<Plan>::Key key = keyOf(aligned);
@@ -158,6 +159,7 @@ Status AllToAllV::prepare(runtime::Rank &rank) {
 }
 
 Status AllToAllV::enqueue(runtime::Rank &rank, runtime::Stream &stream, const Operands &operands) {
+  DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
   const std::array<runtime::Pointer, 6> pointers = inOrder(operands);
   for (size_t i = 0; i < pointers.size(); ++i) {
     const bool isData = i == 0 || i == 3;

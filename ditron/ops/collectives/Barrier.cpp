@@ -1,6 +1,7 @@
 //===- Barrier.cpp - Ranks meet on their streams -----------------------------------------------------------------===//
 #include "ditron/ops/collectives/Barrier.h"
 
+#include "ditron/ops/GemmKernels.h"
 #include "ditron/ops/collectives/Channels.h"
 
 #include <fmt/format.h>
@@ -25,6 +26,7 @@ Expected<Barrier> Barrier::create(runtime::World &world, runtime::KernelProvider
 }
 
 Status Barrier::prepare(runtime::Rank &rank) {
+  DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
   if (calls[rank.id()]) // graphs may have its kernel
     return Status::ok();
   KernelCall call;
@@ -40,6 +42,7 @@ Status Barrier::prepare(runtime::Rank &rank) {
 }
 
 Status Barrier::enqueue(runtime::Rank &rank, runtime::Stream &stream) {
+  DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
   if (!calls[rank.id()] && stream.isCapturing())
     return invalidArgument(
         fmt::format("{}: it was not prepared on rank {}, and the stream is being captured: call prepare before the "

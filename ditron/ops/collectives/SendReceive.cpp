@@ -96,6 +96,7 @@ Expected<SendReceive::Plan> SendReceive::makePlan(runtime::Rank &rank, int64_t a
 }
 
 Status SendReceive::prepare(runtime::Rank &rank) {
+  DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
   const KeptPlans<Plan>::Key key = {0, 0, planAlignment};
   if (kept[rank.id()]->has(key)) // graphs may have its kernel
     return Status::ok();
@@ -124,6 +125,7 @@ Status SendReceive::verify(const runtime::Rank &rank, std::string_view what, con
 
 Status SendReceive::enqueue(runtime::Rank &rank, runtime::Stream &stream, std::span<const Message> sends,
                             std::span<const Message> receives) {
+  DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
   // The i-th message of a pair is in round i on both of its ranks.
   std::vector<Round> rounds;
   for (const bool isSend : {true, false}) {

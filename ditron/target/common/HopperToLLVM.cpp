@@ -161,7 +161,8 @@ public:
     }
     for (auto [i, copy] : llvm::enumerate(*copies)) {
       Value predicate = !toCluster ? elected : i < copies->size() / 2 ? first : second;
-      leaves.tmaLoad(e, adaptor.getMap().front(), copy.coordinates, copy.shared, bar, predicate, op.getEvict(), toCluster);
+      leaves.tmaLoad(e, adaptor.getMap().front(), copy.coordinates, copy.shared, bar, predicate, op.getEvict(),
+                     toCluster);
     }
     rewriter.eraseOp(op);
     return success();
@@ -254,8 +255,8 @@ public:
 
 void populateHopperPatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
   patterns.add<MbarrierAllocPattern, MbarrierExpectPattern, MbarrierArrivePattern, MbarrierWaitPattern, TmaLoadPattern,
-               TmaStorePattern, TmaStoreCommitPattern, TmaStoreWaitPattern, FenceAsyncPattern, ClusterBarrierPattern>(patterns.getContext(),
-                                                                                               lowering);
+               TmaStorePattern, TmaStoreCommitPattern, TmaStoreWaitPattern, FenceAsyncPattern, ClusterBarrierPattern>(
+      patterns.getContext(), lowering);
 }
 
 } // namespace ditron::target

@@ -100,9 +100,9 @@ void NvptxHopper::tmaLoad(Emitter &e, Value map, ValueRange coordinates, Value s
               from = tensorOperand(code, map, coordinates), signal = code.input(inShared(e, bar));
   const bool isHinted = evict != tile::EvictionPolicy::Normal;
   std::string copy = fmt::format(
-      "{}cp.async.bulk.tensor.{}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{}{} [{}], {}, [{}]{}{};", guard,
-      coordinates.size(), toCluster ? ".multicast::cluster" : "", isHinted ? ".L2::cache_hint" : "", to, from, signal,
-      toCluster ? ", both" : "", isHinted ? ", policy" : "");
+      "{}cp.async.bulk.tensor.{}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{}{} [{}], {}, [{}]{}{};",
+      guard, coordinates.size(), toCluster ? ".multicast::cluster" : "", isHinted ? ".L2::cache_hint" : "", to, from,
+      signal, toCluster ? ", both" : "", isHinted ? ", policy" : "");
   if (isHinted)
     copy = fmt::format("{{\n.reg .b64 policy;\ncreatepolicy.fractional.L2::{}.b64 policy, 1.0;\n{}\n}}",
                        evict == tile::EvictionPolicy::EvictFirst ? "evict_first" : "evict_last", copy);

@@ -136,8 +136,9 @@ FailureOr<SmallVector<Value>> NvptxTargetInfo::intrinsic(Emitter &e, StringRef n
   }
   if (name.starts_with("tma_load_2d")) {
     // Operands: map, shared memory, mbarrier, coordinates, predicate.
-    hopperLeaves.tmaLoad(e, operands[0], operands.slice(3, 2), operands[1], operands[2], operands.size() > 5 ? operands[5] : Value(),
-                         tile::EvictionPolicy::Normal, /*toCluster=*/false);
+    hopperLeaves.tmaLoad(e, operands[0], operands.slice(3, 2), operands[1], operands[2],
+                         operands.size() > 5 ? operands[5] : Value(), tile::EvictionPolicy::Normal,
+                         /*toCluster=*/false);
     return Values();
   }
   if (name == "tma_store_2d") {

@@ -22,7 +22,9 @@ public:
   void mbarrierInvalidate(Emitter &e, mlir::Value bar, mlir::Value predicate) override;
   void mbarrierExpect(Emitter &e, mlir::Value bar, int64_t bytes, mlir::Value predicate) override;
   void mbarrierArrive(Emitter &e, mlir::Value bar, mlir::Value predicate) override;
-  void mbarrierArriveAtPeer(Emitter &e, mlir::Value bar, mlir::Value predicate) override { llvm_unreachable("there are no clusters"); }
+  void mbarrierArriveAtPeer(Emitter &e, mlir::Value bar, mlir::Value predicate) override {
+    llvm_unreachable("there are no clusters");
+  }
   void mbarrierWait(Emitter &e, mlir::Value bar, mlir::Value parity) override;
 
   void prefetchMap(Emitter &e, mlir::Value map, mlir::Value predicate) override {}
