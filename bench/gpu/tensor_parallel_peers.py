@@ -2,7 +2,7 @@
 
 usage: tensor_parallel_peers.py GPUS OUT.json ag_gemm|gemm_rs|gemm_ar COLUMNS DEPTH ROWS,ROWS,...
 
-Microseconds of a call: the better of twenty enqueued in a row and twenty replays of a captured graph, the median of five, on the slowest
+Microseconds of a call: the better of up to twenty enqueued in a row and as many replays of a captured graph, the median of five, on the slowest
 rank. Where the rows do not divide by the ranks, NCCL's part is padded to rows that do.
 """
 import json
@@ -15,7 +15,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 
 
-def timed(call, count=20, repeats=5):
+def timed(call, count, repeats):
     times = []
     for _ in range(repeats):
         torch.cuda.synchronize()
@@ -39,14 +39,16 @@ def measured(call, captures=True):
     try:
         for _ in range(3):
             call()
-        times = [timed(call)]
+        # Twenty calls, but no longer than about 20 ms; all ranks have the same time, and so the same number.
+        count = min(20, max(3, round(20000 / timed(call, 2, 1))))
+        times = [timed(call, count, 5)]
         if captures:
             torch.cuda.synchronize()
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph):
                 call()
             graph.replay()
-            times.append(timed(graph.replay))
+            times.append(timed(graph.replay, count, 5))
         return min(times)
     except Exception as error:
         if dist.get_rank() == 0:
