@@ -1,6 +1,7 @@
 //===- GemmKernels.cpp - Tiling shared by the overlapped GEMMs --------------------------------------------------------===//
 #include "ditron/ops/GemmKernels.h"
 
+#include "ditron/ops/KeptPlans.h"
 #include "ditron/support/TargetName.h"
 
 #include <algorithm>
@@ -78,6 +79,15 @@ Status verifyPointerType(std::string_view operation, std::string_view name, runt
   if (const uint64_t behind = reinterpret_cast<uintptr_t>(pointer.address) % sizeOf(type); behind != 0)
     return invalidArgument(fmt::format("{}: operand {} is at {}, {} behind a multiple of {}, the size of {}", operation,
                                        name, pointer.address, behind, sizeOf(type), ditron::toString(type)));
+  return Status::ok();
+}
+
+Status verifyAlignedPointer(std::string_view operation, std::string_view name, runtime::Pointer pointer,
+                            DataType type) {
+  DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, type));
+  if (alignmentOf(pointer) != planAlignment)
+    return invalidArgument(fmt::format("{}: {} is at {}, which is not a multiple of {} bytes", operation, name,
+                                       fmt::ptr(pointer.address), planAlignment));
   return Status::ok();
 }
 

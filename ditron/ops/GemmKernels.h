@@ -67,6 +67,8 @@ Expected<uint32_t> nodesFor(std::string_view operation, const runtime::World &wo
 Status verifyRank(std::string_view operation, const runtime::World &world, const runtime::Rank &rank);
 /// An operand given to a call has the operator's type, is not null, and is where elements of the type may be.
 Status verifyPointerType(std::string_view operation, std::string_view name, runtime::Pointer pointer, DataType type);
+/// The same of one whose address must be a multiple of planAlignment.
+Status verifyAlignedPointer(std::string_view operation, std::string_view name, runtime::Pointer pointer, DataType type);
 /// Blocks of a kernel whose program p computes the tiles p, p + blocks, ...: as many as run at once on GPUs with tensor copies, where
 /// a block's next tile is fetched while it finishes one, but no more than `most`; else a block per tile.
 uint32_t blocksFor(const runtime::Rank &rank, int64_t tiles, uint32_t most = UINT32_MAX);

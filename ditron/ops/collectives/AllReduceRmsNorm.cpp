@@ -183,12 +183,8 @@ Status AllReduceRmsNorm::enqueue(runtime::Rank &rank, runtime::Stream &stream, c
     return invalidArgument(
         fmt::format("{}: {} rows; 0 to {} (maxRows) are accepted", operation, rows, optionValues.maxRows));
   const std::array<runtime::Pointer, numOperands> pointers = inOrder(operands);
-  for (size_t i = 0; i < numOperands; ++i) {
-    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, operandNames[i], pointers[i], optionValues.dtype));
-    if (alignmentOf(pointers[i]) != planAlignment)
-      return invalidArgument(
-          fmt::format("{}: {} is no multiple of {} bytes", operation, operandNames[i], planAlignment));
-  }
+  for (size_t i = 0; i < numOperands; ++i)
+    DITRON_RETURN_IF_ERROR(verifyAlignedPointer(operation, operandNames[i], pointers[i], optionValues.dtype));
   DITRON_ASSIGN_OR_RETURN(Plan * found,
                           kept[rank.id()]->find(
                               operation, stream, {rows, optionValues.columns},

@@ -168,9 +168,6 @@ Status AllToAllV::enqueue(runtime::Rank &rank, runtime::Stream &stream, const Op
       continue;
     const DataType type = isData ? optionValues.dtype : DataType::I64;
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, pointerNames[i], pointers[i], type));
-    if (reinterpret_cast<uintptr_t>(pointers[i].address) % sizeOf(type) != 0)
-      return invalidArgument(fmt::format("{}: operand {} is no multiple of {} bytes, which an element has", operation,
-                                         pointerNames[i], sizeOf(type)));
   }
   for (auto [name, rows] : {std::pair("inRows", operands.inRows), std::pair("outRows", operands.outRows)})
     if (rows < 0 || rows > mostElements / optionValues.rowElements)

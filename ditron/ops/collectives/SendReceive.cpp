@@ -114,13 +114,8 @@ Status SendReceive::verify(const runtime::Rank &rank, std::string_view what, con
                                        rank.id(), what, message.peer, message.elements, mostElements));
   if (message.elements == 0)
     return Status::ok();
-  DITRON_RETURN_IF_ERROR(verifyPointerType(operation, fmt::format("of a {} rank {}", what, message.peer), message.data,
-                                           optionValues.dtype));
-  if (reinterpret_cast<uintptr_t>(message.data.address) % sizeOf(optionValues.dtype) != 0)
-    return invalidArgument(
-        fmt::format("{} on rank {}: the address of a {} rank {} is no multiple of {} bytes, which an element has",
-                    operation, rank.id(), what, message.peer, sizeOf(optionValues.dtype)));
-  return Status::ok();
+  return verifyPointerType(operation, fmt::format("of a {} rank {}", what, message.peer), message.data,
+                           optionValues.dtype);
 }
 
 Status SendReceive::enqueue(runtime::Rank &rank, runtime::Stream &stream, std::span<const Message> sends,

@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::string_view operation = "expert_parallel";
 constexpr int64_t mostWords = std::numeric_limits<int32_t>::max();
-constexpr int64_t elementsWithOneScale = 128;
 
 using Part = ExpertParallel::Part;
 bool isSending(Part part) { return part != Part::Receive; }
@@ -106,9 +105,7 @@ int64_t ExpertParallel::mostRows() const {
 
 int64_t ExpertParallel::handleElements() const { return protocol->handleElements(); }
 
-int64_t ExpertParallel::scalesOfRow() const {
-  return optionValues.fp8 ? ceilDivide(optionValues.hidden, elementsWithOneScale) : 0;
-}
+int64_t ExpertParallel::scalesOfRow() const { return protocol->scalesOfRow(); }
 
 uint64_t ExpertParallel::workspaceBytes() const { return protocol->workspaceBytes(); }
 
@@ -231,9 +228,6 @@ Status ExpertParallel::enqueue(runtime::Rank &rank, runtime::Stream &stream, boo
       type = parameter == "rows_ptr" && isDispatch && optionValues.fp8 ? DataType::F8E4NV : optionValues.dtype;
     const std::string_view shown = parameter.substr(0, parameter.size() - std::string_view("_ptr").size());
     DITRON_RETURN_IF_ERROR(verifyPointerType(name, shown, pointer, type));
-    if (reinterpret_cast<uintptr_t>(pointer.address) % sizeOf(type) != 0)
-      return invalidArgument(
-          fmt::format("{}: operand {} is no multiple of {} bytes, which an element has", name, shown, sizeOf(type)));
   }
   if (part != Part::Whole && planValue.form != ExpertParallelForm::LowLatency)
     return unsupported(

@@ -35,6 +35,7 @@ public:
   virtual int64_t handleElements() const = 0;
   /// Of symmetric memory of a rank.
   virtual uint64_t workspaceBytes() const = 0;
+  int64_t scalesOfRow() const { return options().fp8 ? scaledBlocks(options().hidden) : 0; }
 
 protected:
   explicit ExpertParallelProtocol(ExpertParallelSetting setting) : setting(std::move(setting)) {}
@@ -43,7 +44,6 @@ protected:
   runtime::World &world() const { return *setting.world; }
   uint32_t numRanks() const { return setting.world->numRanks(); }
   int64_t maxSlots() const { return options().maxTokens * options().topK; }
-  int64_t scalesOfRow() const { return options().fp8 ? scaledBlocks(options().hidden) : 0; }
   /// Of rows that travel: the bits of the tokens, or fp8.
   DataType rowType() const;
   /// Elements from row to row in memory of the ranks: so that each begins at a multiple of 16 bytes.

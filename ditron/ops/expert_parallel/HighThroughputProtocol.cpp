@@ -6,16 +6,13 @@
 #include "ditron/ops/GemmKernels.h"
 #include "ditron/ops/collectives/Channels.h"
 #include "ditron/ops/expert_parallel/ExpertParallelProtocol.h"
+#include "ditron/ops/moe/Routing.h"
 
 #include <algorithm>
 
 namespace ditron::ops {
 
 namespace {
-
-/// Slots that one block counts or places (moe/routing.py), and of which it compares so many with all experts at once.
-constexpr int64_t slotsOfBlock = 1024;
-int64_t partFor(uint32_t experts) { return std::clamp<int64_t>(16384 / powerOfTwoFor(experts), 16, 128); }
 
 class HighThroughputProtocol final : public ExpertParallelProtocol {
 public:
@@ -73,7 +70,7 @@ Status HighThroughputProtocol::allocate() {
   DITRON_ASSIGN_OR_RETURN(sent, allocateCounters(world(), channels(), "ep_dispatch_sent"));
   DITRON_ASSIGN_OR_RETURN(received, allocateCounters(world(), channels(), "ep_dispatch_received"));
   const std::tuple<std::vector<runtime::Buffer> *, uint64_t, const char *> own[] = {
-      {&counts, ceilDivide(maxSlots(), slotsOfBlock) * experts, "ep_dispatch_counts"},
+      {&counts, ceilDivide(maxSlots(), slotsOfChunk) * experts, "ep_dispatch_counts"},
       {&offsets, experts + 1, "ep_dispatch_offsets"},
       {&slotOfRow, maxSlots(), "ep_dispatch_slot_of_row"},
       {&rowOfSlot, maxSlots(), "ep_dispatch_row_of_slot"},
@@ -102,10 +99,10 @@ std::vector<KernelCall> HighThroughputProtocol::dispatch(const runtime::Rank &ra
   KernelCall count;
   count.source = "expert_parallel/high_throughput";
   count.kernel = "count_slots_of_call";
-  count.grid = {static_cast<uint32_t>(ceilDivide(maxSlots(), slotsOfBlock)), 1, 1};
+  count.grid = {static_cast<uint32_t>(ceilDivide(maxSlots(), slotsOfChunk)), 1, 1};
   count.arguments = {{"ids_ptr", ids->second},  {"counts_ptr", counts[id].pointer()},
                      {"slots", i64Argument(0)}, {"experts", options().experts},
-                     {"CHUNK", slotsOfBlock},   {"PART", partFor(options().experts)},
+                     {"CHUNK", slotsOfChunk},   {"PART", slotsAtOnce(options().experts)},
                      {"EXPERTS", width}};
   KernelCall place = count;
   place.kernel = "place_slots_of_call";

@@ -231,18 +231,10 @@ Expected<MoeCall> AllGatherMoe::makeCall(runtime::Rank &rank, int64_t tokensPerR
 Status AllGatherMoe::prepare(runtime::Rank &rank, int64_t tokensPerRank, std::optional<int64_t> ownTokens) {
   DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
   const int64_t tokens = ownTokens.value_or(tokensPerRank);
-  const auto make = [&]() -> Status {
-    DITRON_RETURN_IF_ERROR(verifyTokens(tokensPerRank, tokens));
-    KeptPlans<MoeCall> &kept = ranks[rank.id()]->kept;
-    const KeptPlans<MoeCall>::Key key = {tokensPerRank, tokens};
-    if (!kept.has(key)) { // graphs may have its kernels
-      DITRON_ASSIGN_OR_RETURN(MoeCall made, makeCall(rank, tokensPerRank, tokens));
-      kept.keep(key, std::move(made));
-    }
-    runtime::CallSequence &sequence = kept.get(key)->sequence;
-    return sequence.isRecorded() ? Status::ok() : sequence.record(rank).withContext(operation);
-  };
-  const Status made = make();
+  Status made = verifyTokens(tokensPerRank, tokens);
+  if (made.isOk())
+    made = MoeCall::prepare(ranks[rank.id()]->kept, {tokensPerRank, tokens}, rank, operation,
+                            [&] { return makeCall(rank, tokensPerRank, tokens); });
   DITRON_RETURN_IF_ERROR(
       planAgreement.reach(rank, made, fmt::format("a call of {} tokens of each rank", tokensPerRank), "pushes"));
   return made;

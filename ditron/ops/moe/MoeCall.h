@@ -13,16 +13,6 @@
 
 namespace ditron::ops {
 
-/// verifyPointerType of an operand whose address must be a multiple of planAlignment.
-inline Status verifyAlignedPointer(std::string_view operation, std::string_view name, runtime::Pointer pointer,
-                                   DataType type) {
-  DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, type));
-  if (alignmentOf(pointer) != planAlignment)
-    return invalidArgument(fmt::format("{}: {} is at {}, which is not a multiple of {} bytes", operation, name,
-                                       fmt::ptr(pointer.address), planAlignment));
-  return Status::ok();
-}
-
 class MoeCall {
 public:
   /// Parameters of a launch, and the number of the operand that each is.
@@ -50,6 +40,18 @@ public:
       for (const auto &[parameter, operand] : launch.parameters)
         DITRON_RETURN_IF_ERROR(launch.call.setPointer(parameter, operands[operand]));
     return sequence.enqueue(stream);
+  }
+
+  /// Keeps the call of a key, made where there is none yet (graphs may have its kernels), and records it.
+  template <typename Make>
+  static Status prepare(KeptPlans<MoeCall> &kept, const KeptPlans<MoeCall>::Key &key, runtime::Rank &rank,
+                        std::string_view operation, const Make &make) {
+    if (!kept.has(key)) {
+      DITRON_ASSIGN_OR_RETURN(MoeCall made, make());
+      kept.keep(key, std::move(made));
+    }
+    runtime::CallSequence &sequence = kept.get(key)->sequence;
+    return sequence.isRecorded() ? Status::ok() : sequence.record(rank).withContext(operation);
   }
 
   runtime::CallSequence sequence;

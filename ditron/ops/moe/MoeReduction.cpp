@@ -281,17 +281,9 @@ Expected<MoeCall> MoeReduction::makeCall(runtime::Rank &rank, int64_t tokens) {
 Status MoeReduction::prepare(runtime::Rank &rank, int64_t tokens) {
   const std::string_view operation = nameOf(optionValues.result);
   DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
-  const auto make = [&]() -> Status {
-    DITRON_RETURN_IF_ERROR(verifyTokens(tokens));
-    KeptPlans<MoeCall> &kept = ranks[rank.id()]->kept;
-    if (!kept.has({tokens})) { // graphs may have its kernels
-      DITRON_ASSIGN_OR_RETURN(MoeCall made, makeCall(rank, tokens));
-      kept.keep({tokens}, std::move(made));
-    }
-    runtime::CallSequence &sequence = kept.get({tokens})->sequence;
-    return sequence.isRecorded() ? Status::ok() : sequence.record(rank).withContext(operation);
-  };
-  const Status made = make();
+  Status made = verifyTokens(tokens);
+  if (made.isOk())
+    made = MoeCall::prepare(ranks[rank.id()]->kept, {tokens}, rank, operation, [&] { return makeCall(rank, tokens); });
   DITRON_RETURN_IF_ERROR(planAgreement.reach(rank, made, fmt::format("a call of {} tokens", tokens), "segments"));
   return made;
 }

@@ -12,10 +12,6 @@ namespace ditron::ops {
 namespace {
 
 constexpr std::string_view operation = "Routing";
-/// Slots that one block places, and that are compared with all experts at once: so much fits its registers.
-constexpr int64_t chunk = 1024;
-int64_t partFor(uint32_t experts) { return std::clamp<int64_t>(16384 / std::bit_ceil(experts), 16, 128); }
-
 Status verifyExperts(std::string_view what, uint32_t experts, uint32_t topK) {
   if (experts == 0 || experts > mostExperts)
     return invalidArgument(fmt::format("{}: {} experts; 1 to {} are accepted", what, experts, mostExperts));
@@ -67,6 +63,8 @@ Expected<PreparedCall> prepareRouter(runtime::KernelProvider &kernels, runtime::
                     {"NORMALIZED", problem.normalized}};
   return PreparedCall::create(kernels, rank, call);
 }
+
+int64_t slotsAtOnce(uint32_t experts) { return std::clamp<int64_t>(16384 / std::bit_ceil(experts), 16, 128); }
 
 int64_t mostTilesOf(int64_t rows, uint32_t experts, uint32_t blockM) {
   // Each expert has one tile that is not full, at most, and no more tiles than rows.
@@ -132,8 +130,9 @@ Expected<Routing> Routing::create(runtime::Rank &rank, runtime::KernelProvider &
   routing.kernels = &kernels;
   const int64_t slots = options.maxTokens * options.topK;
   const int64_t tiles = mostTilesOf(slots, options.experts, options.blockM);
-  DITRON_ASSIGN_OR_RETURN(routing.counts,
-                          rank.allocate(DataType::I32, ceilDivide(slots, chunk) * options.experts, "routing_counts"));
+  DITRON_ASSIGN_OR_RETURN(
+      routing.counts,
+      rank.allocate(DataType::I32, ceilDivide(slots, slotsOfChunk) * options.experts, "routing_counts"));
   DITRON_ASSIGN_OR_RETURN(routing.offsetsOf, rank.allocate(DataType::I32, options.experts + 1, "routing_offsets"));
   DITRON_ASSIGN_OR_RETURN(routing.slots, rank.allocate(DataType::I32, slots, "routing_slot_of_row"));
   DITRON_ASSIGN_OR_RETURN(routing.rows, rank.allocate(DataType::I32, slots, "routing_row_of_slot"));
@@ -159,14 +158,14 @@ Expected<std::vector<PreparedCall>> Routing::calls(runtime::Pointer ids, int64_t
   KernelCall count;
   count.source = "moe/routing";
   count.kernel = "count_slots";
-  count.grid = {static_cast<uint32_t>(ceilDivide(slotsOfCall, chunk)), 1, 1};
+  count.grid = {static_cast<uint32_t>(ceilDivide(slotsOfCall, slotsOfChunk)), 1, 1};
   count.arguments = {{"ids_ptr", ids},
                      {"counts_ptr", counts.pointer()},
                      {"slots", slotsOfCall},
                      {"experts", experts},
                      {"first_slot", firstToken * optionValues.topK},
-                     {"CHUNK", chunk},
-                     {"PART", partFor(experts)},
+                     {"CHUNK", slotsOfChunk},
+                     {"PART", slotsAtOnce(experts)},
                      {"EXPERTS", std::bit_ceil(experts)}};
   KernelCall place = count;
   place.kernel = "place_slots";

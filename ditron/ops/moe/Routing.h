@@ -81,6 +81,10 @@ private:
   KeptPlans<Plan> kept;
 };
 
+/// How the device code that counts and places slots cuts them: so many for a block, of which so many are compared with all experts at once,
+/// as its registers hold.
+inline constexpr int64_t slotsOfChunk = 1024;
+int64_t slotsAtOnce(uint32_t experts);
 /// Tiles of `blockM` rows that `rows` rows of `experts` experts have at most.
 int64_t mostTilesOf(int64_t rows, uint32_t experts, uint32_t blockM);
 
