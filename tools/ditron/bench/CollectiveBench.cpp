@@ -38,16 +38,12 @@ struct CollectiveBenchOptions {
   std::string jsonFile;
 };
 
-/// Calls of a captured graph: what its launch costs is shared by all.
-constexpr uint32_t callsOfGraph = 20;
-constexpr uint32_t graphsOfRow = 5;
-
 /// Of element i of what `rank` gives: integers, whose sums are exact until they are rounded to the type.
 double givenValue(uint64_t call, uint32_t rank, int64_t i) {
   return static_cast<double>((static_cast<uint64_t>(i) * 2654435761u + rank * 40503u + call * 977u) >> 7 & 3);
 }
 
-class CollectiveBench : TimedCalls {
+class CollectiveBench : ShortCalls {
 public:
   CollectiveBench(const CollectiveBenchOptions &options) : options(options), progress(options.quiet) {}
   Status run(const Knobs &knobs);
@@ -55,7 +51,7 @@ public:
 private:
   Status benchOf(uint64_t bytes, const std::optional<ops::CollectivePlan> &plan);
   Status check(int64_t elements);
-  Status enqueue(uint32_t id) override;
+  Status enqueueOne(uint32_t id) override;
   int64_t parts(bool ofInput) const;
 
   const CollectiveBenchOptions &options;
@@ -141,14 +137,14 @@ Status CollectiveBench::benchOf(uint64_t bytes, const std::optional<ops::Collect
   if (simulated) {
     world->machine()->clearTrace();
     for (uint32_t id = 0; id < world->numRanks(); ++id)
-      DITRON_RETURN_IF_ERROR(collective->enqueue(world->rank(id), world->rank(id).stream(), in[id], out[id], elements));
+      DITRON_RETURN_IF_ERROR(enqueueOne(id));
     DITRON_RETURN_IF_ERROR(world->synchronize());
     DITRON_ASSIGN_OR_RETURN(const int64_t picoseconds, runtime::spanOfRecordedWork(*world));
     simulatedMicroseconds = static_cast<double>(picoseconds) * 1e-6;
   } else {
-    DITRON_ASSIGN_OR_RETURN(times, timeOverlap(*world, *this, graphsOfRow));
+    DITRON_ASSIGN_OR_RETURN(times, timeShortCalls(*world, *this));
   }
-  const double graph = times.asGraph / callsOfGraph, alone = times.inARow / callsOfGraph;
+  const double graph = times.asGraph, alone = times.inARow;
   const auto shown = [](double value) { return value > 0 ? fmt::format("{:.2f}", value) : "-"; };
   table += fmt::format("{:>10}  {:<32}{:>12}{:>12}{:>10}\n", bytes, text, shown(graph), shown(alone),
                        shown(graph > 0 ? static_cast<double>(bytes) / graph * 1e-3 : 0));
@@ -160,10 +156,8 @@ Status CollectiveBench::benchOf(uint64_t bytes, const std::optional<ops::Collect
   return Status::ok();
 }
 
-Status CollectiveBench::enqueue(uint32_t id) {
-  for (uint32_t call = 0; call < callsOfGraph; ++call)
-    DITRON_RETURN_IF_ERROR(collective->enqueue(world->rank(id), world->rank(id).stream(), in[id], out[id], elements));
-  return Status::ok();
+Status CollectiveBench::enqueueOne(uint32_t id) {
+  return collective->enqueue(world->rank(id), world->rank(id).stream(), in[id], out[id], elements);
 }
 
 Status CollectiveBench::check(int64_t count) {

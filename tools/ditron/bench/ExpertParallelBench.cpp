@@ -36,11 +36,7 @@ struct ExpertParallelBenchOptions {
   std::string jsonFile;
 };
 
-/// Calls of a captured graph: what its launch costs is shared by all.
-constexpr uint32_t callsOfGraph = 20;
-constexpr uint32_t graphsOfRow = 5;
-
-class ExpertParallelBench : TimedCalls {
+class ExpertParallelBench : ShortCalls {
 public:
   ExpertParallelBench(const ExpertParallelBenchOptions &options) : options(options), progress(options.quiet) {}
   Status run(const Knobs &knobs);
@@ -66,7 +62,7 @@ private:
   Status checkRows(uint32_t rank, const std::vector<Origin> &origins) const;
   Status checkSums(uint32_t rank, int64_t tokens) const;
   uint64_t mostSentBytes(int64_t tokens) const;
-  Status enqueue(uint32_t id) override;
+  Status enqueueOne(uint32_t id) override;
   int64_t expertsOfRank() const { return options.experts / options.ranks; }
 
   const ExpertParallelBenchOptions &options;
@@ -174,9 +170,9 @@ Status ExpertParallelBench::benchOf(int64_t tokens) {
         DITRON_RETURN_IF_ERROR(dispatch(me));
         return me.stream().synchronize();
       }));
-    DITRON_ASSIGN_OR_RETURN(times, timeOverlap(*world, *this, graphsOfRow));
+    DITRON_ASSIGN_OR_RETURN(times, timeShortCalls(*world, *this));
   }
-  const double graph = times.asGraph / callsOfGraph, alone = times.inARow / callsOfGraph;
+  const double graph = times.asGraph, alone = times.inARow;
   const uint64_t bytes = mostSentBytes(tokens);
   if (table.empty())
     table = fmt::format("{:>10}{:>12}{:>12}{:>12}{:>10}\n", "tokens", "bytes sent", "graph us", "in a row us", "GB/s");
@@ -205,10 +201,8 @@ Status ExpertParallelBench::combine(runtime::Rank &rank) {
   return op->combine(rank, rank.stream(), {own.rows, own.out, tokensOfCall, own.handle});
 }
 
-Status ExpertParallelBench::enqueue(uint32_t id) {
-  for (uint32_t call = 0; call < callsOfGraph; ++call)
-    DITRON_RETURN_IF_ERROR(options.isDispatch ? dispatch(world->rank(id)) : combine(world->rank(id)));
-  return Status::ok();
+Status ExpertParallelBench::enqueueOne(uint32_t id) {
+  return options.isDispatch ? dispatch(world->rank(id)) : combine(world->rank(id));
 }
 
 uint64_t ExpertParallelBench::mostSentBytes(int64_t tokens) const {

@@ -40,11 +40,7 @@ struct TransferBenchOptions {
   std::string jsonFile;
 };
 
-/// Calls of a captured graph: what its launch costs is shared by all.
-constexpr uint32_t callsOfGraph = 20;
-constexpr uint32_t graphsOfRow = 5;
-
-class TransferBench : TimedCalls {
+class TransferBench : ShortCalls {
 public:
   TransferBench(const TransferBenchOptions &options) : options(options), progress(options.quiet) {}
   Status run(const Knobs &knobs);
@@ -59,8 +55,7 @@ private:
   Status benchOf(uint64_t bytes);
   Status allocate(uint64_t bytes);
   Status check();
-  Status enqueueOne(uint32_t id);
-  Status enqueue(uint32_t id) override;
+  Status enqueueOne(uint32_t id) override;
 
   const TransferBenchOptions &options;
   Progress progress;
@@ -174,9 +169,9 @@ Status TransferBench::benchOf(uint64_t bytes) {
     DITRON_RETURN_IF_ERROR(check());
   OverlapTimes times;
   if (!simulated) {
-    DITRON_ASSIGN_OR_RETURN(times, timeOverlap(*world, *this, graphsOfRow));
+    DITRON_ASSIGN_OR_RETURN(times, timeShortCalls(*world, *this));
   }
-  const double graph = times.asGraph / callsOfGraph, alone = times.inARow / callsOfGraph;
+  const double graph = times.asGraph, alone = times.inARow;
   const auto shown = [](double value) { return value > 0 ? fmt::format("{:.2f}", value) : "-"; };
   table += fmt::format("{:>10}{:>12}{:>12}{:>10}\n", bytes, shown(graph), shown(alone),
                        shown(graph > 0 ? static_cast<double>(bytes) / graph * 1e-3 : 0));
@@ -199,12 +194,6 @@ Status TransferBench::enqueueOne(uint32_t id) {
   return exchange->enqueue(
       rank, rank.stream(),
       {own.in, all, own.sendCounts, own.sendOffsets, own.out, all, own.receiveCounts, own.receiveOffsets});
-}
-
-Status TransferBench::enqueue(uint32_t id) {
-  for (uint32_t call = 0; call < callsOfGraph; ++call)
-    DITRON_RETURN_IF_ERROR(enqueueOne(id));
-  return Status::ok();
 }
 
 /// Of byte i of what a rank gives.

@@ -8,6 +8,7 @@ namespace ditron::tool {
 namespace {
 
 constexpr uint32_t warmUpCalls = 3, rows = 5;
+constexpr uint32_t callsOfGraph = 20; ///< Of ShortCalls.
 /// Enqueued before the gate opens, so that the GPUs never run dry at the start; all of them would not fit into the queues.
 constexpr uint32_t headStart = 4;
 constexpr uint64_t flushBytes = uint64_t(256) << 20;
@@ -124,6 +125,20 @@ Expected<OverlapTimes> timeOverlap(runtime::World &world, TimedCalls &calls, uin
   Timing timing(world, calls, count);
   DITRON_RETURN_IF_ERROR(timing.create());
   return timing.run();
+}
+
+Status ShortCalls::enqueue(uint32_t id) {
+  for (uint32_t call = 0; call < callsOfGraph; ++call)
+    DITRON_RETURN_IF_ERROR(enqueueOne(id));
+  return Status::ok();
+}
+
+Expected<OverlapTimes> timeShortCalls(runtime::World &world, ShortCalls &calls) {
+  constexpr uint32_t graphsOfRow = 5;
+  DITRON_ASSIGN_OR_RETURN(OverlapTimes times, timeOverlap(world, calls, graphsOfRow));
+  for (double *time : {&times.single, &times.inARow, &times.asGraph})
+    *time /= callsOfGraph;
+  return times;
 }
 
 } // namespace ditron::tool

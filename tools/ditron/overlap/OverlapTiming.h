@@ -24,6 +24,14 @@ public:
   virtual Status enqueue(uint32_t id) = 0;
 };
 
+/// Calls so short that a captured graph has many of them: what its launch costs is shared by all. An entry of what timeShortCalls gives is of
+/// one of them.
+class ShortCalls : public TimedCalls {
+public:
+  virtual Status enqueueOne(uint32_t id) = 0;
+  Status enqueue(uint32_t id) final;
+};
+
 struct OverlapTimes {
   double single = 0, inARow = 0, asGraph = 0; ///< Medians; 0 when not measured.
   /// The faster of the two that have no pauses.
@@ -32,6 +40,7 @@ struct OverlapTimes {
 
 /// Collective when ranks are processes. `count` is the number of single calls, and of calls in each of five rows.
 Expected<OverlapTimes> timeOverlap(runtime::World &world, TimedCalls &calls, uint32_t count);
+Expected<OverlapTimes> timeShortCalls(runtime::World &world, ShortCalls &calls);
 
 } // namespace ditron::tool
 #endif // DITRON_TOOLS_DITRON_OVERLAPTIMING_H
