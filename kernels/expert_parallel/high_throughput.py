@@ -27,7 +27,7 @@ from triton_dist.language.extra.language_extra import __syncthreads, ld, num_thr
 
 from ..collectives.pairs import report
 from ..moe.routing import count_slots, place_slots
-from .low_latency import DROPS_ROWS, DROPS_SLOTS, HANDLE_BEGIN, SCALED, copy_row, quantize, scaled_lanes
+from .low_latency import DROPS_SLOTS, HANDLE_BEGIN, SCALED, copy_row, count_rows, quantize, scaled_lanes
 
 # Windows of a channel that may be on their way between two ranks.
 SLOTS_OF_RING = tl.constexpr(4)
@@ -46,6 +46,12 @@ def count_slots_of_call(ids_ptr, counts_ptr, slots, experts, CHUNK: tl.constexpr
 def place_slots_of_call(ids_ptr, counts_ptr, own_offsets_ptr, slot_of_row_ptr, row_of_slot_ptr, slots, experts, CHUNK: tl.constexpr,
                         PART: tl.constexpr, EXPERTS: tl.constexpr):
     place_slots(ids_ptr, counts_ptr, own_offsets_ptr, slot_of_row_ptr, row_of_slot_ptr, slots, experts, 0, CHUNK, PART, EXPERTS)
+
+
+@triton.jit
+def windows_of(tokens, channel, channels, WINDOW: tl.constexpr):
+    """Of a channel."""
+    return max(tl.cdiv(tl.cdiv(tokens, WINDOW) - channel, channels), 0)
 
 
 @triton.jit
@@ -143,17 +149,9 @@ def receive_windows(rows_ptr, row_scales_ptr, offsets_ptr, handle_ptr, ring_ptr,
     token = dl.wait(words_ptr, experts + WORLD, "sys", "acquire", waitValue=call << 32, compare="ge")
     words_ptr = dl.consume_token(words_ptr, token)
     segment = tl.arange(0, EXPERTS)
-    words = tl.load(words_ptr + segment, mask=segment < experts, other=0)
-    counts = (words & 0xFFFFFFFF).to(tl.int32)
-    ends = tl.cumsum(counts, axis=0)
-    total = tl.sum(counts, axis=0)
+    counts, ends, total = count_rows(words_ptr, offsets_ptr, handle_ptr, error_ptr, channel == 0, experts, max_rows, rank, WORLD, EXPERTS)
     tl.store(begins_ptr + segment, ends - counts, mask=segment < experts)
     if channel == 0:
-        tl.store(offsets_ptr + 1 + segment // WORLD, tl.minimum(ends, max_rows).to(tl.int32), mask=(segment < experts) & (segment % WORLD == WORLD - 1))
-        tl.store(offsets_ptr, 0)
-        tl.store(handle_ptr, total)
-        if (total > max_rows) & (tid(0) == 0):
-            report(error_ptr, DROPS_ROWS, rank, total.to(tl.int64), max_rows)
         for source in range(tid(0), WORLD, num_threads()):
             st(handle_ptr + HANDLE_BEGIN + source, (ld(words_ptr + experts + source) & 0xFFFFFFFF).to(tl.int32))
     __syncthreads()
@@ -163,7 +161,7 @@ def receive_windows(rows_ptr, row_scales_ptr, offsets_ptr, handle_ptr, ring_ptr,
     steps = tl.cast(0, tl.int64)
     for source in range(WORLD):
         tokens = tl.load(words_ptr + experts + source) & 0xFFFFFFFF
-        steps = max(steps, tl.cdiv(tl.cdiv(tokens, WINDOW) - channel, channels))
+        steps = max(steps, windows_of(tokens, channel, channels, WINDOW))
     for step in range(0, steps):
         window = step * channels + channel
         for distance in range(WORLD):
@@ -192,7 +190,7 @@ def receive_windows(rows_ptr, row_scales_ptr, offsets_ptr, handle_ptr, ring_ptr,
     __syncthreads()
     for source in range(tid(0), WORLD, num_threads()):
         tokens = ld(words_ptr + experts + source) & 0xFFFFFFFF
-        st(taken_ptr + source, ld(taken_ptr + source) + max(tl.cdiv(tl.cdiv(tokens, WINDOW) - channel, channels), 0))
+        st(taken_ptr + source, ld(taken_ptr + source) + windows_of(tokens, channel, channels, WINDOW))
     if tid(0) == 0:
         st(received_ptr + channel, call)
 
@@ -262,7 +260,7 @@ def return_sums(rows_ptr, handle_ptr, ring_ptr, arrived_ptr, freed_ptr, returned
     items_ptr = handle_ptr + HANDLE_BEGIN + WORLD + max_slots
     steps = tl.cast(0, tl.int64)
     for source in range(WORLD):
-        steps = max(steps, tl.cdiv(tl.cdiv(tokens_of(handle_ptr, source, max_slots, TOP_K), WINDOW) - channel, channels))
+        steps = max(steps, windows_of(tokens_of(handle_ptr, source, max_slots, TOP_K), channel, channels, WINDOW))
     for step in range(0, steps):
         window = step * channels + channel
         for distance in range(WORLD):
@@ -290,7 +288,7 @@ def return_sums(rows_ptr, handle_ptr, ring_ptr, arrived_ptr, freed_ptr, returned
     __syncthreads()
     for source in range(tid(0), WORLD, num_threads()):
         tokens = min(max(ld(handle_ptr + HANDLE_BEGIN + source).to(tl.int64), 0), max_slots // TOP_K)
-        st(returned_ptr + source, ld(returned_ptr + source) + max(tl.cdiv(tl.cdiv(tokens, WINDOW) - channel, channels), 0))
+        st(returned_ptr + source, ld(returned_ptr + source) + windows_of(tokens, channel, channels, WINDOW))
 
 
 @triton.jit

@@ -159,7 +159,7 @@ def send_token(x_ptr, ids_ptr, places_ptr, slots_ptr, scales_ptr, origins_ptr, s
             place = tl.load(places_ptr + first + j)
             expert = tl.load(ids_ptr + first + j)
             target = expert // local
-            if (place >= 0) & (target // NODE_SIZE != rank // NODE_SIZE):
+            if (place >= 0) & (not is_here(target, rank, NODE_SIZE)):
                 at = ((expert % local) * WORLD + rank).to(tl.int64) * capacity + place
                 if scales_ptr is not None:
                     libshmem_device.putmem_block(slots_ptr + at * stride, staged_ptr, row_bytes, target)
@@ -214,6 +214,24 @@ def copy_row(to_ptr, from_ptr, elements, CHUNK: tl.constexpr):
 
 
 @triton.jit
+def count_rows(words_ptr, offsets_ptr, handle_ptr, error_ptr, tells, experts, max_rows, rank, WORLD: tl.constexpr, EXPERTS: tl.constexpr):
+    """From words_ptr [LOCAL, WORLD], all there: the rows of each segment, where they end, and how many there are. A segment is what an expert has from
+    a source; there are as many as experts on all ranks. The block that `tells` leaves what others want to know of it."""
+    segment = tl.arange(0, EXPERTS)
+    words = tl.load(words_ptr + segment, mask=segment < experts, other=0)
+    counts = (words & 0xFFFFFFFF).to(tl.int32)
+    ends = tl.cumsum(counts, axis=0)
+    total = tl.sum(counts, axis=0)
+    if tells:
+        tl.store(offsets_ptr + 1 + segment // WORLD, tl.minimum(ends, max_rows).to(tl.int32), mask=(segment < experts) & (segment % WORLD == WORLD - 1))
+        tl.store(offsets_ptr, 0)
+        tl.store(handle_ptr, total)
+        if (total > max_rows) & (tid(0) == 0):
+            report(error_ptr, DROPS_ROWS, rank, total.to(tl.int64), max_rows)
+    return counts, ends, total
+
+
+@triton.jit
 def receive_tokens(rows_ptr, row_scales_ptr, offsets_ptr, handle_ptr, slots_ptr, scales_ptr, origins_ptr, words_ptr, received_ptr,
                    error_ptr, hidden, stride, experts, capacity, max_rows, max_slots, rank, WORLD: tl.constexpr, EXPERTS: tl.constexpr,
                    CHUNK: tl.constexpr):
@@ -226,18 +244,8 @@ def receive_tokens(rows_ptr, row_scales_ptr, offsets_ptr, handle_ptr, slots_ptr,
     origins_ptr = dl.consume_token(origins_ptr, token)
     if scales_ptr is not None:
         scales_ptr = dl.consume_token(scales_ptr, token)
-    # A segment is what an expert has from a source; there are as many as experts on all ranks.
     segment = tl.arange(0, EXPERTS)
-    words = tl.load(words_ptr + segment, mask=segment < experts, other=0)
-    counts = (words & 0xFFFFFFFF).to(tl.int32)
-    ends = tl.cumsum(counts, axis=0)
-    total = tl.sum(counts, axis=0)
-    if block == 0:
-        tl.store(offsets_ptr + 1 + segment // WORLD, tl.minimum(ends, max_rows).to(tl.int32), mask=(segment < experts) & (segment % WORLD == WORLD - 1))
-        tl.store(offsets_ptr, 0)
-        tl.store(handle_ptr, total)
-        if (total > max_rows) & (tid(0) == 0):
-            report(error_ptr, DROPS_ROWS, rank, total.to(tl.int64), max_rows)
+    counts, ends, total = count_rows(words_ptr, offsets_ptr, handle_ptr, error_ptr, block == 0, experts, max_rows, rank, WORLD, EXPERTS)
     origin_ptr = handle_ptr + HANDLE_BEGIN + 2 * max_slots
     for row in range(tl.program_id(0), total, tl.num_programs(0)):
         own = tl.sum((ends <= row).to(tl.int32), axis=0)
@@ -299,7 +307,7 @@ def return_rows(rows_ptr, handle_ptr, slots_ptr, words_ptr, zeros_ptr, sent_ptr,
                 values = tl.load(rows_ptr + row * hidden + begin + lanes, mask=(lanes < hidden - begin) & (row < max_rows), other=0)
                 tl.store(to_ptr + begin + lanes, values, mask=lanes < hidden - begin)
         if NODE_SIZE < WORLD:
-            if is_origin & (target // NODE_SIZE != rank // NODE_SIZE):
+            if is_origin & (not is_here(target, rank, NODE_SIZE)):
                 from_ptr = zeros_ptr
                 if row < max_rows:
                     from_ptr = rows_ptr + row * hidden

@@ -7,7 +7,7 @@ with tensor copies and warpgroup multiplies the kernels are right, and slow.
 import triton
 import triton.language as tl
 
-from ..product.product import cluster_tile
+from ..product.product import cluster_tile, matmul_tile, weight_descriptor
 
 
 @triton.jit
@@ -39,10 +39,7 @@ def gemm_split_tail(a_ptr, b_ptr, c_ptr, sums_ptr, counter_ptr, M, N, K, stride_
     it is: results are the same bits each time, and no block waits for another.
     """
     a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
-    if B_TRANSPOSED:
-        b_desc = tl.make_tensor_descriptor(b_ptr, shape=[N, K], strides=[stride_b, 1], block_shape=[BLOCK_N, BLOCK_K])
-    else:
-        b_desc = tl.make_tensor_descriptor(b_ptr, shape=[K, N], strides=[stride_b, 1], block_shape=[BLOCK_K, BLOCK_N])
+    b_desc = weight_descriptor(b_ptr, N, K, stride_b, BLOCK_N, BLOCK_K, B_TRANSPOSED)
     c_desc = tl.make_tensor_descriptor(c_ptr, shape=[M, N], strides=[stride_c, 1], block_shape=[BLOCK_M, BLOCK_N])
     tiles_m = tl.cdiv(M, BLOCK_M)
     tiles_n = tl.cdiv(N, BLOCK_N)
@@ -65,15 +62,8 @@ def gemm_split_tail(a_ptr, b_ptr, c_ptr, sums_ptr, counter_ptr, M, N, K, stride_
         tile_m, tile_n = cluster_tile(tile, tiles_m, tiles_n, GROUP_M, CLUSTER)
         row = tile_m * BLOCK_M
         column = tile_n * BLOCK_N
-        accumulator = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-        for k in range(first, end):
-            a = a_desc.load([row, k * BLOCK_K], eviction_policy=A_POLICY)
-            if B_TRANSPOSED:
-                b = b_desc.load([column, k * BLOCK_K], eviction_policy=B_POLICY)
-                accumulator = tl.dot(a, b.T, accumulator, input_precision=PRECISION)
-            else:
-                b = b_desc.load([k * BLOCK_K, column], eviction_policy=B_POLICY)
-                accumulator = tl.dot(a, b, accumulator, input_precision=PRECISION)
+        accumulator = matmul_tile(a_desc, b_desc, row, column, first, end, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION, A_POLICY,
+                                  B_POLICY)
         is_complete = True
         if piece >= 0:
             member = tl.program_id(0) % CLUSTER
@@ -98,16 +88,10 @@ def gemm_two_widths(a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_b, stride_c, 
     """As gemm, with tiles of BLOCK_N + MORE_N columns, two powers of two: 128 + 64 make 192. Both parts share A's tile and the ring.
     MORE_N may be 0."""
     a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
-    if B_TRANSPOSED:
-        b_desc = tl.make_tensor_descriptor(b_ptr, shape=[N, K], strides=[stride_b, 1], block_shape=[BLOCK_N, BLOCK_K])
-    else:
-        b_desc = tl.make_tensor_descriptor(b_ptr, shape=[K, N], strides=[stride_b, 1], block_shape=[BLOCK_K, BLOCK_N])
+    b_desc = weight_descriptor(b_ptr, N, K, stride_b, BLOCK_N, BLOCK_K, B_TRANSPOSED)
     c_desc = tl.make_tensor_descriptor(c_ptr, shape=[M, N], strides=[stride_c, 1], block_shape=[BLOCK_M, BLOCK_N])
     if MORE_N > 0:
-        if B_TRANSPOSED:
-            more_b_desc = tl.make_tensor_descriptor(b_ptr, shape=[N, K], strides=[stride_b, 1], block_shape=[MORE_N, BLOCK_K])
-        else:
-            more_b_desc = tl.make_tensor_descriptor(b_ptr, shape=[K, N], strides=[stride_b, 1], block_shape=[BLOCK_K, MORE_N])
+        more_b_desc = weight_descriptor(b_ptr, N, K, stride_b, MORE_N, BLOCK_K, B_TRANSPOSED)
         more_c_desc = tl.make_tensor_descriptor(c_ptr, shape=[M, N], strides=[stride_c, 1], block_shape=[BLOCK_M, MORE_N])
     tiles_m = tl.cdiv(M, BLOCK_M)
     tiles_n = tl.cdiv(N, BLOCK_N + MORE_N)

@@ -61,17 +61,18 @@ def weight_descriptor(b_ptr, N, K, stride_b, BLOCK_N: tl.constexpr, BLOCK_K: tl.
 
 @triton.jit
 def matmul_tile(a_desc, b_desc, row, column, first_step, end_step, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-                BLOCK_K: tl.constexpr, B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr):
+                BLOCK_K: tl.constexpr, B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr, A_POLICY: tl.constexpr = "",
+                B_POLICY: tl.constexpr = ""):
     """Sum of the steps [first_step, end_step) of BLOCK_K of the tile of A @ B at (row, column). What lies beyond the matrices reads as
-    zero."""
+    zero. A_POLICY, B_POLICY: how long the L2 cache shall keep the operands."""
     accumulator = tl.zeros((BLOCK_M, BLOCK_N), dtype=sum_type(a_desc.dtype))
     for k in range(first_step, end_step):
-        a = a_desc.load([row, k * BLOCK_K])
+        a = a_desc.load([row, k * BLOCK_K], eviction_policy=A_POLICY)
         if B_TRANSPOSED:
-            b = b_desc.load([column, k * BLOCK_K])
+            b = b_desc.load([column, k * BLOCK_K], eviction_policy=B_POLICY)
             accumulator = tl.dot(a, b.T, accumulator, input_precision=PRECISION, max_num_imprecise_acc=exact_depth(BLOCK_K))
         else:
-            b = b_desc.load([k * BLOCK_K, column])
+            b = b_desc.load([k * BLOCK_K, column], eviction_policy=B_POLICY)
             accumulator = tl.dot(a, b, accumulator, input_precision=PRECISION, max_num_imprecise_acc=exact_depth(BLOCK_K))
     return accumulator
 
