@@ -82,6 +82,21 @@ protected:
     EXPECT_OK(buffer.uploadFloats(content));
     return buffer;
   }
+  struct Weights {
+    std::vector<Buffer> kept;
+    std::vector<TensorParallelMoeWeights> of; ///< By rank.
+  };
+  Weights weightsOf(const Model &model) {
+    Weights weights;
+    const uint32_t ranks = world().numRanks();
+    for (uint32_t id = 0; id < ranks; ++id) {
+      for (const std::vector<float> &each : {model.router, model.upOf(id, ranks), model.downOf(id, ranks)})
+        weights.kept.push_back(values(model.options.dtype, each, id));
+      const Buffer *own = &weights.kept[3 * id];
+      weights.of.push_back({own[0].pointer(), {}, own[1].pointer(), own[2].pointer()});
+    }
+    return weights;
+  }
 };
 
 class MoeLayerSchedules : public MoeLayer, public testing::WithParamInterface<ops::Schedule> {};
@@ -105,14 +120,8 @@ TEST_P(MoeLayerSchedules, EqualsTheReferenceOnAnyNumberOfRanks) {
       options.maxTokensPerRank = 20;
       options.schedule = schedule;
       const Model model(options);
-      std::vector<Buffer> kept;
-      std::vector<TensorParallelMoeWeights> weights(ranks);
-      for (uint32_t id = 0; id < ranks; ++id) {
-        for (const std::vector<float> &each : {model.router, model.upOf(id, ranks), model.downOf(id, ranks)})
-          kept.push_back(values(type, each, id));
-        weights[id] = {kept[3 * id].pointer(), {}, kept[3 * id + 1].pointer(), kept[3 * id + 2].pointer()};
-      }
-      auto layer = TensorParallelMoe::create(world(), sharedJit(), options, weights);
+      const Weights weights = weightsOf(model);
+      auto layer = TensorParallelMoe::create(world(), sharedJit(), options, weights.of);
       ASSERT_OK(layer);
       for (const int64_t tokens : {int64_t(1), int64_t(20), int64_t(7)}) {
         std::vector<Buffer> x, y;
@@ -159,16 +168,13 @@ TEST_P(MoeLayerSchedules, ReplaysFollowTheTokens) {
   options.maxTokensPerRank = 9;
   options.schedule = GetParam();
   const Model model(options);
-  std::vector<Buffer> kept, x, y;
-  std::vector<TensorParallelMoeWeights> weights(ranks);
+  const Weights weights = weightsOf(model);
+  std::vector<Buffer> x, y;
   for (uint32_t id = 0; id < ranks; ++id) {
-    for (const std::vector<float> &each : {model.router, model.upOf(id, ranks), model.downOf(id, ranks)})
-      kept.push_back(values(options.dtype, each, id));
-    weights[id] = {kept[3 * id].pointer(), {}, kept[3 * id + 1].pointer(), kept[3 * id + 2].pointer()};
     x.push_back(zeros(options.dtype, 9 * options.hidden, "x", id));
     y.push_back(zeros(options.dtype, 9 * options.hidden, "y", id));
   }
-  auto layer = TensorParallelMoe::create(world(), sharedJit(), options, weights);
+  auto layer = TensorParallelMoe::create(world(), sharedJit(), options, weights.of);
   ASSERT_OK(layer);
   std::vector<runtime::Graph> graphs(ranks);
   for (uint32_t id = 0; id < ranks; ++id)
@@ -216,14 +222,8 @@ TEST_P(MoeLayerSchedules, TokensThatAllRanksHave) {
     options.maxTokensPerRank = 37;
     options.schedule = GetParam();
     const Model model(options);
-    std::vector<Buffer> kept;
-    std::vector<TensorParallelMoeWeights> weights(ranks);
-    for (uint32_t id = 0; id < ranks; ++id) {
-      for (const std::vector<float> &each : {model.router, model.upOf(id, ranks), model.downOf(id, ranks)})
-        kept.push_back(values(options.dtype, each, id));
-      weights[id] = {kept[3 * id].pointer(), {}, kept[3 * id + 1].pointer(), kept[3 * id + 2].pointer()};
-    }
-    auto layer = TensorParallelMoe::create(world(), sharedJit(), options, weights);
+    const Weights weights = weightsOf(model);
+    auto layer = TensorParallelMoe::create(world(), sharedJit(), options, weights.of);
     ASSERT_OK(layer);
     for (const int64_t tokens : {int64_t(1), int64_t(37), int64_t(6)}) {
       for (uint32_t id = 0; id < ranks; ++id)
@@ -268,14 +268,8 @@ TEST_F(MoeLayer, RanksMayHaveFewerTokens) {
   options.topK = 2;
   options.maxTokensPerRank = 12;
   const Model model(options);
-  std::vector<Buffer> kept;
-  std::vector<TensorParallelMoeWeights> weights(ranks);
-  for (uint32_t id = 0; id < ranks; ++id) {
-    for (const std::vector<float> &each : {model.router, model.upOf(id, ranks), model.downOf(id, ranks)})
-      kept.push_back(values(options.dtype, each, id));
-    weights[id] = {kept[3 * id].pointer(), {}, kept[3 * id + 1].pointer(), kept[3 * id + 2].pointer()};
-  }
-  auto layer = TensorParallelMoe::create(world(), sharedJit(), options, weights);
+  const Weights weights = weightsOf(model);
+  auto layer = TensorParallelMoe::create(world(), sharedJit(), options, weights.of);
   ASSERT_OK(layer);
   for (const std::vector<int64_t> &counts : {std::vector<int64_t>{0, 12, 3, 1}, std::vector<int64_t>{7, 0, 0, 0},
                                              std::vector<int64_t>{0, 0, 0, 0}, std::vector<int64_t>{0, 12, 3, 1}}) {
@@ -303,7 +297,7 @@ TEST_F(MoeLayer, RanksMayHaveFewerTokens) {
     }
   }
   options.schedule = ops::Schedule::Unfused;
-  auto unfused = TensorParallelMoe::create(world(), sharedJit(), options, weights);
+  auto unfused = TensorParallelMoe::create(world(), sharedJit(), options, weights.of);
   ASSERT_OK(unfused);
   EXPECT_THAT(unfused->prepare(rank(0), 12, 3).message(),
               HasSubstr("3 own tokens of 12; 12 to 12 are accepted by the unfused schedule"));
