@@ -1,12 +1,16 @@
 """What a PyTorch user has today at each number of rows: cuBLAS, NCCL, both one after the other, PyTorch's overlapped operators.
 
-usage: tensor_parallel_peers.py GPUS OUT.json ag_gemm|gemm_rs|gemm_ar COLUMNS DEPTH ROWS,ROWS,...
+usage: tensor_parallel_peers.py GPUS      answers requests until its input ends
+
+A request is a line of JSON, {"operator": "ag_gemm" | "gemm_rs" | "gemm_ar", "columns": N, "depth": K, "rows": [M, ...]}; "RESULT" and a list
+of what each number of rows takes is the answer. "RESULT null" says at the start that all is ready: processes and communicators are made once.
 
 Microseconds of a call: the better of up to twenty enqueued in a row and as many replays of a captured graph, the median of five, on the slowest
 rank. Where the rows do not divide by the ranks, NCCL's part is padded to rows that do.
 """
 import json
 import os
+import queue
 import statistics
 import sys
 
@@ -84,7 +88,7 @@ def measure(operator, rows, columns, depth, weights, world, group):
     return row
 
 
-def work(rank, world, path, operator, columns, depth, counts):
+def work(rank, world, requests, answers):
     os.environ.update(MASTER_ADDR='127.0.0.1', MASTER_PORT='29519', RANK=str(rank), WORLD_SIZE=str(world), LOCAL_RANK=str(rank))
     torch.cuda.set_device(rank)
     dist.init_process_group('nccl', device_id=torch.device('cuda', rank))
@@ -94,15 +98,50 @@ def work(rank, world, path, operator, columns, depth, counts):
         symmetric.enable_symm_mem_for_group(group)
     except Exception as error:
         print('peer:', error, flush=True)
-    weights = random(columns // world, depth) if operator == 'ag_gemm' else random(columns, depth // world)
-    rows = [measure(operator, count, columns, depth, weights, world, group) for count in counts]
-    if rank == 0:
-        with open(path, 'w') as file:
-            json.dump(rows, file)
+    dist.barrier()
+    answer = None
+    while True:
+        if rank == 0:
+            answers.put(answer)
+        request = requests.get()
+        if request is None:
+            break
+        operator, columns, depth = request['operator'], request['columns'], request['depth']
+        weights = random(columns // world, depth) if operator == 'ag_gemm' else random(columns, depth // world)
+        answer = [measure(operator, rows, columns, depth, weights, world, group) for rows in request['rows']]
+        del weights
+        torch.cuda.empty_cache()
     dist.destroy_process_group()
 
 
-if __name__ == '__main__':
+def main():
     os.environ.update(NCCL_NVLS_ENABLE='0', TORCH_SYMM_MEM_DISABLE_MULTICAST='1')
-    mp.spawn(work, args=(int(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]), [int(text) for text in sys.argv[6].split(',')]),
-             nprocs=int(sys.argv[1]))
+    world = int(sys.argv[1])
+    context = mp.get_context('spawn')
+    answers = context.Queue()
+    requests = [context.Queue() for _ in range(world)]
+    processes = [context.Process(target=work, args=(rank, world, requests[rank], answers), daemon=True) for rank in range(world)]
+    for process in processes:
+        process.start()
+
+    def answer():
+        while True:
+            try:
+                return answers.get(timeout=1)
+            except queue.Empty:
+                if not all(process.is_alive() for process in processes):
+                    sys.exit('a rank of the peers has ended')
+
+    print('RESULT', json.dumps(answer()), flush=True)
+    for line in sys.stdin:
+        for each in requests:
+            each.put(json.loads(line))
+        print('RESULT', json.dumps(answer()), flush=True)
+    for each in requests:
+        each.put(None)
+    for process in processes:
+        process.join(20)
+
+
+if __name__ == '__main__':
+    main()
