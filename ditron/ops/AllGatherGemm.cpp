@@ -45,7 +45,8 @@ Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, runtime::Ke
   const uint32_t chunks = op.optionValues.chunksPerRank;
   DITRON_RETURN_IF_ERROR(op.planAgreement.begin(
       world, fmt::format("one launch up to {} rows, {} chunks of a shard", *op.optionValues.oneLaunchRows, chunks)));
-  DITRON_ASSIGN_OR_RETURN(op.words, CallWords::create(world, "ag_gemm", 0, world.numNodes() * chunks));
+  DITRON_ASSIGN_OR_RETURN(op.words,
+                          CallWords::create(world, "ag_gemm", 0, world.numNodes() > 1 ? world.numNodes() * chunks : 0));
   op.layout = GatheredRows(options.dtype, options.depth, options.epilogue.scalesA != Scaling::None);
   DITRON_ASSIGN_OR_RETURN(
       op.workspace, world.allocateSymmetric(options.dtype, options.maxRows * op.layout.stride, "ag_gemm_workspace"));

@@ -24,8 +24,9 @@ Expected<CallWords> CallWords::create(runtime::World &world, std::string_view na
                                    world.numRanks(), segments, threads));
   CallWords words;
   words.segmentCount = segments;
-  if (world.numNodes() > 1) {
+  if (world.numNodes() > 1)
     words.nodeSize = world.ranksPerNode();
+  if (arrivals > 0 || world.numNodes() > 1) {
     words.arrivalCount = arrivals;
     DITRON_ASSIGN_OR_RETURN(words.arrivalGates, world.allocateSymmetric(DataType::I64, std::max<uint32_t>(arrivals, 1),
                                                                         fmt::format("{}_arrival_gate", name)));
@@ -88,12 +89,12 @@ KernelCall CallWords::enter(const runtime::Rank &rank, runtime::Pointer raised, 
                     {"num_scales", copy.scales},
                     {"stride_own_scale", copy.scaleStride},
                     {"SHARD_SCALES", copy.hasScaleOfEach}};
+  if (arrivalGates.isValid())
+    call.arguments.insert(call.arguments.end(), {{"arrival_ptr", arrivals(id)}, {"num_arrivals", arrivalCount}});
   if (nodeSize) {
     call.source = "inter_node";
     call.kernel = "enter_nodes";
-    call.arguments.insert(call.arguments.end(), {{"arrival_ptr", arrivals(id)},
-                                                 {"finished_ptr", ranks[id].finished.pointer()},
-                                                 {"num_arrivals", arrivalCount},
+    call.arguments.insert(call.arguments.end(), {{"finished_ptr", ranks[id].finished.pointer()},
                                                  {"num_sent", copy.sentElements},
                                                  {"elements_per_chunk", copy.elementsPerChunk},
                                                  {"node_size", nodeSize}});

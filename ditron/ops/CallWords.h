@@ -21,8 +21,8 @@ class CallWords {
 public:
   CallWords() = default;
 
-  /// Allocates the words on all ranks. `name` begins their names in reports; `segments` counters and gates per rank; where there
-  /// are several nodes, `arrivals` gates that other ranks open.
+  /// Allocates the words on all ranks. `name` begins their names in reports; `segments` counters and gates per rank; `arrivals` gates
+  /// that other ranks open.
   static Expected<CallWords> create(runtime::World &world, std::string_view name, uint32_t segments,
                                     uint32_t arrivals = 0);
 
@@ -52,7 +52,7 @@ public:
   runtime::Pointer counters(uint32_t rank) const { return ranks[rank].counters.pointer(); }
   runtime::Pointer gates(uint32_t rank) const { return ranks[rank].gates.pointer(); }
   /// i64 gates in the symmetric heap, closed by `enter` before it meets the others: what opens them comes after that meeting, and a stream
-  /// must have waited for each that is opened when the call ends. Several nodes only.
+  /// must have waited for each that is opened when the call ends.
   runtime::Pointer arrivals(uint32_t rank) const { return arrivalGates.on(rank); }
 
 private:

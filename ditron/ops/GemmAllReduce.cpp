@@ -17,13 +17,20 @@ constexpr std::string_view operation = "GemmAllReduce", kernelFile = "gemm_all_r
 /// The exchange of the two-shot form is bound by memory and links: long rows, many bytes on their way. Blocks of the same number on all
 /// ranks make and fetch the same tiles, so their number is the same everywhere: no more than this.
 constexpr uint32_t exchangeM = 16, exchangeN = 256, exchangeWarps = 8, mostExchangeBlocks = 128;
+/// Of the few blocks beside the product: more loads on their way.
+constexpr uint32_t besideM = 32;
 /// And some multiprocessors stay free for another operator's product, for which blocks of ours may be waiting on other ranks.
 uint32_t exchangeBlocksOf(int64_t tiles, uint32_t multiprocessors) {
   return static_cast<uint32_t>(
       std::clamp<int64_t>(multiprocessors * 3 / 4, 1, std::min<int64_t>(tiles, mostExchangeBlocks)));
 }
-/// One of so many multiprocessors exchanges while the others multiply.
-constexpr uint32_t multiprocessorsPerExchangeBlock = 11;
+/// Blocks that reduce beside those of the product: one of 33 to one of 11 multiprocessors, and as many as make no tile later than it would
+/// be with the fewest of them.
+uint32_t blocksBeside(int64_t tiles, uint32_t multiprocessors) {
+  const uint32_t least = std::max(1u, multiprocessors / 33), most = std::max(1u, multiprocessors / 11);
+  const int64_t waves = ceilDivide(tiles, multiprocessors - least);
+  return std::clamp(multiprocessors - static_cast<uint32_t>(ceilDivide(tiles, waves)), least, most);
+}
 
 bool hasTensorCopies(const runtime::World &world) {
   Expected<TargetName> target = parseTargetName(world.target());
@@ -184,14 +191,15 @@ template <typename Predicate> bool GemmAllReduce::anyForm(const Predicate &predi
 
 Status GemmAllReduce::allocateTwoShot() {
   const int64_t numRanks = world->numRanks(), columns = optionValues.columns;
-  // CallWords has a thread for each segment of each chunk.
+  // CallWords has a thread for each segment of each chunk, and as many gates for the other ranks.
   const uint32_t threads = 4 * world->rank(world->localRanks().front()).attributes().warpSize;
   mostChunks = 1;
   if (optionValues.form != AllReduceForm::Unfused)
     for (const AllReduceChoice &choice : choices)
       mostChunks = std::max(mostChunks, std::max(choice.chunks, optionValues.chunks));
   mostChunks = std::clamp<uint32_t>(mostChunks, 1, std::max<uint32_t>(threads / world->numRanks(), 1));
-  DITRON_ASSIGN_OR_RETURN(words, CallWords::create(*world, "gemm_ar", world->numRanks() * mostChunks));
+  DITRON_ASSIGN_OR_RETURN(
+      words, CallWords::create(*world, "gemm_ar", world->numRanks() * mostChunks, world->numRanks() * mostChunks));
   // Segments of a chunk are rounded up to whole rows.
   const int64_t slotRows = optionValues.maxRows + mostChunks * numRanks;
   const int64_t ownRows = ceilDivide(optionValues.maxRows, numRanks) + mostChunks;
@@ -203,7 +211,8 @@ Status GemmAllReduce::allocateTwoShot() {
                                                              "gemm_ar_finished"));
   for (uint32_t id : world->localRanks()) {
     PerRank &own = *ranks[id];
-    DITRON_ASSIGN_OR_RETURN(own.side, runtime::SideStream::create(world->rank(id), "gemm_ar"));
+    DITRON_ASSIGN_OR_RETURN(own.side, runtime::SideStream::create(world->rank(id), "gemm_ar", 2));
+    DITRON_ASSIGN_OR_RETURN(own.tickets, world->rank(id).allocate(DataType::I32, mostChunks, "gemm_ar_reduced_by"));
     DITRON_ASSIGN_OR_RETURN(own.partial,
                             world->rank(id).allocate(partialType(), optionValues.maxRows * columns, "gemm_ar_partial"));
   }
@@ -321,6 +330,10 @@ Expected<ProductPlan::Parts> GemmAllReduce::makeParts(runtime::Rank &rank, const
     parts.sequence.launch(Lane::Main, gemm.call.prepared());
   parts.sequence.join(Lane::Side);
   addPushes(rank, chunks, parts.sequence);
+  if (chunks.count > 1) {
+    parts.sequence.join(Lane::SecondSide);
+    addFetches(rank, chunks, strides.c, parts.sequence);
+  }
   if (choice.form == AllReduceForm::TwoShot)
     parts.sequence.launch(Lane::Main, gemm.call.prepared());
   parts.sequence.launch(Lane::Main, reduce.call.prepared());
@@ -411,6 +424,36 @@ void GemmAllReduce::addPushes(runtime::Rank &rank, const Chunks &chunks, runtime
   }
 }
 
+void GemmAllReduce::addFetches(const runtime::Rank &rank, const Chunks &chunks, int64_t strideOut,
+                               runtime::CallSequence &sequence) const {
+  using runtime::Lane;
+  const auto columns = static_cast<uint64_t>(optionValues.columns);
+  const uint64_t elementBytes = sizeOf(optionValues.typeOfResult());
+  const uint32_t id = rank.id(), numRanks = rank.numRanks();
+  for (uint32_t chunk = 0; chunk + 1 < chunks.count; ++chunk)
+    for (uint32_t step = 1; step < numRanks; ++step) {
+      const uint32_t owner = (id + step) % numRanks;
+      const RowShards segments = chunks.segments(chunk);
+      const auto rows = static_cast<uint64_t>(segments.rowsOf(owner));
+      // A gate that is opened is waited for, whatever there is to fetch: the next call closes it.
+      sequence.signalWait(Lane::SecondSide, words.arrivals(id) + (owner * mostChunks + chunk),
+                          runtime::Compare::GreaterEqual, 1);
+      if (rows == 0)
+        continue;
+      const auto firstRow = static_cast<uint64_t>(chunk * chunks.chunkRows + segments.firstRowOf(owner));
+      runtime::Copy copy =
+          runtime::Copy::of({}, reduced.on(owner) + chunk * chunks.longestSegment() * optionValues.columns,
+                            rows * columns, fmt::format("ar_fetch from {}", owner));
+      if (static_cast<uint64_t>(strideOut) != columns) {
+        copy.rowBytes = copy.sourcePitch = columns * elementBytes;
+        copy.destinationPitch = static_cast<uint64_t>(strideOut) * elementBytes;
+        copy.rows = rows;
+      }
+      sequence.copyToCaller(Lane::SecondSide, std::move(copy),
+                            firstRow * static_cast<uint64_t>(strideOut) * elementBytes);
+    }
+}
+
 KernelCall GemmAllReduce::gemmCall(const runtime::Rank &rank, const OperandPointers &operands,
                                    const ProductShape &shape, const Chunks &chunks) const {
   const TileConfig tile = tileFor(chunks.rows);
@@ -420,13 +463,15 @@ KernelCall GemmAllReduce::gemmCall(const runtime::Rank &rank, const OperandPoint
   uint32_t exchangeBlocks = 0;
   if (exchanges) {
     const uint32_t wanted = choiceFor(chunks.rows).exchangeBlocks;
-    exchangeBlocks = wanted ? wanted : std::max(1u, multiprocessors / multiprocessorsPerExchangeBlock);
+    exchangeBlocks = wanted ? wanted : blocksBeside(tiles, multiprocessors);
     exchangeBlocks = std::min(exchangeBlocks, multiprocessors / 2);
   }
   const auto gemmBlocks = static_cast<uint32_t>(
       hasTensorCopies(rank.world()) ? std::min<int64_t>(tiles, multiprocessors - exchangeBlocks) : tiles);
-  // Segments are complete in the order in which they are sent, but for rows of tiles that share a group.
-  const auto segmentTiles = static_cast<uint32_t>(ceilDivide(chunks.longestSegment(), tile.blockM));
+  // Of a single chunk segments are complete in the order in which they are sent, but for rows of tiles that share a group. Of several, a whole
+  // one is sent while the next is computed: each group reads all of B, so that larger ones are faster.
+  const int64_t orderedRows = exchanges ? chunks.chunkRows : chunks.longestSegment();
+  const auto orderedTiles = static_cast<uint32_t>(ceilDivide(orderedRows, tile.blockM));
   KernelCall call;
   call.source = kernelFile;
   call.kernel = kernelName;
@@ -442,7 +487,8 @@ KernelCall GemmAllReduce::gemmCall(const runtime::Rank &rank, const OperandPoint
                     {"reduced_ptr", reduced.on(id)},
                     {"out_ptr", operands[Operand::Result]},
                     {"arrived_ptr", arrived.on(id)},
-                    {"finished_ptr", finished.on(id)},
+                    {"ticket_ptr", ranks[id]->tickets.pointer()},
+                    {"fetch_ptr", words.arrivals(id)},
                     {"generation_ptr", words.generation(id)},
                     {"M", chunks.rows},
                     {"N", optionValues.columns},
@@ -456,13 +502,12 @@ KernelCall GemmAllReduce::gemmCall(const runtime::Rank &rank, const OperandPoint
                     {"exchanged_chunks", chunks.count - 1},
                     {"WORLD_SIZE", rank.numRanks()},
                     {"CHUNKS", mostChunks},
-                    {"BLOCKS", mostExchangeBlocks},
                     {"EXCHANGE", exchanges},
-                    {"EXCHANGE_M", exchangeM},
+                    {"EXCHANGE_M", besideM},
                     {"EXCHANGE_N", exchangeN}};
   call.arguments.emplace_back("B_TRANSPOSED", optionValues.weightOrder == MatrixOrder::Transposed);
   TileConfig ordered = tile;
-  ordered.groupM = std::min(tile.groupM, std::max(2u, segmentTiles));
+  ordered.groupM = std::min(tile.groupM, std::max(2u, orderedTiles));
   appendTileArguments(call, ordered, optionValues.precision);
   appendEpilogue(call, optionValues.epilogue, operands.epilogue(), id == 0 ? optionValues.columns : 0);
   return call;

@@ -6,7 +6,7 @@
 //   OneShot        few rows: one launch. Blocks push their tiles to all ranks, wait for everybody's, and add.
 //   FusedTwoShot   more rows: one launch too. Blocks push the parts of their tiles to the parts' owners, which add and push the sums.
 //   TwoShot        many rows: GEMM+ReduceScatter's order and gates, in chunks of rows; the owner of a segment adds, and all fetch the
-//                  sums. While the product computes a chunk, a few of its blocks exchange those before it.
+//                  sums. While the product computes a chunk, a few of its blocks add those before it, and the copy engine fetches them.
 //   Unfused        the product, then the exchange: the floor to compare with.
 //
 // Operands and result are ordinary memory. Device code: kernels/gemm_all_reduce.
@@ -96,6 +96,7 @@ private:
   struct PerRank {
     std::shared_ptr<runtime::SideStream> side;
     runtime::Buffer partial; ///< [maxRows, columns]
+    runtime::Buffer tickets; ///< By chunk: exchange blocks that have reduced it; zeros between calls.
   };
   /// The rows of a call, cut: chunks, each of which is dealt out to the ranks.
   struct Chunks {
@@ -133,6 +134,9 @@ private:
                                             const ProductShape &shape);
   Chunks chunksFor(int64_t rows, const AllReduceChoice &choice) const;
   void addPushes(runtime::Rank &rank, const Chunks &chunks, runtime::CallSequence &sequence) const;
+  /// Of the sums of all chunks but the last.
+  void addFetches(const runtime::Rank &rank, const Chunks &chunks, int64_t strideOut,
+                  runtime::CallSequence &sequence) const;
   KernelCall gemmCall(const runtime::Rank &rank, const OperandPointers &operands, const ProductShape &shape,
                       const Chunks &chunks) const;
   /// `kernel`: reduce_rows or gather_rows.
@@ -149,7 +153,7 @@ private:
   runtime::SymmetricBuffer scatter;  ///< By chunk [ranks, rows of a segment, columns]: slot s is filled by rank s
   runtime::SymmetricBuffer reduced;  ///< By chunk [rows of a segment, columns]: the own segments' sums
   runtime::SymmetricBuffer arrived;  ///< [ranks, mostChunks] signals
-  runtime::SymmetricBuffer finished; ///< [ranks, mostChunks, blocks] signals
+  runtime::SymmetricBuffer finished; ///< [ranks, mostChunks, blocks] signals: of the last chunk
   OneLaunch oneLaunch;
   std::optional<Collective> exchange;          ///< Of Unfused.
   int64_t oneLaunchRows = 0;                   ///< Most rows of its calls.

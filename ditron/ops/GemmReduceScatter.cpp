@@ -40,7 +40,8 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, run
   const TileConfig tile = op.tileFor(options.maxRows, 0);
   DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, options.dtype, tile));
   DITRON_RETURN_IF_ERROR(verifyProduct(operation, options.maxRows, options.columns, 1, tile));
-  DITRON_ASSIGN_OR_RETURN(op.words, CallWords::create(world, "gemm_rs", world.numRanks(), world.numRanks()));
+  DITRON_ASSIGN_OR_RETURN(
+      op.words, CallWords::create(world, "gemm_rs", world.numRanks(), world.numNodes() > 1 ? world.numRanks() : 0));
   if (world.numNodes() > 1) {
     DITRON_ASSIGN_OR_RETURN(op.nodes,
                             NodeSums::create(world, "gemm_rs", op.partialType(), options.maxRows, options.columns));

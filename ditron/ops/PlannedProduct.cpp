@@ -81,6 +81,7 @@ struct ProductPlan::State {
   Status enqueue(runtime::Stream &stream, const OperandPointers &operands) {
     for (OperandLaunch &launch : parts.launches)
       DITRON_RETURN_IF_ERROR(setPointers(launch, operands));
+    parts.sequence.setCallerMemory(operands[Operand::Result].address);
     DITRON_RETURN_IF_ERROR(parts.sequence.enqueue(stream));
     if (!parts.exchange)
       return Status::ok();

@@ -79,7 +79,7 @@ public:
   /// What an operator puts together.
   struct Parts {
     std::vector<OperandLaunch> launches; ///< Those of the sequence that take operands.
-    runtime::CallSequence sequence;
+    runtime::CallSequence sequence;      ///< The caller's memory of its copies is the result.
     std::optional<Collective::Plan> exchange; ///< Behind the sequence, in place: of the result, or of `dense`.
     runtime::Buffer dense;               ///< The result without gaps between its rows, for an exchange that needs that.
     std::optional<OperandLaunch> spread; ///< Behind the exchange: `dense` to the result.

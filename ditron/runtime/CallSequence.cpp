@@ -36,6 +36,9 @@ void CallSequence::launch(Lane lane, PreparedLaunch launch) {
     steps.push_back({lane, std::move(launch)});
 }
 void CallSequence::copy(Lane lane, Copy copy) { steps.push_back({lane, std::move(copy)}); }
+void CallSequence::copyToCaller(Lane lane, Copy copy, uint64_t offset) {
+  steps.push_back({lane, CopyToCaller{std::move(copy), offset}});
+}
 void CallSequence::signalWait(Lane lane, Pointer word, Compare compare, uint64_t value) {
   steps.push_back({lane, Wait{word, compare, value}});
 }
@@ -56,6 +59,11 @@ Status CallSequence::enqueueStep(const Step &step, Stream &main, SideStream::Lan
     return launch->enqueue(stream);
   if (const auto *copy = std::get_if<Copy>(&step.operation))
     return stream.copy(*copy);
+  if (const auto *toCaller = std::get_if<CopyToCaller>(&step.operation)) {
+    Copy copy = toCaller->copy;
+    copy.destination = static_cast<std::byte *>(callerMemory) + toCaller->offset;
+    return stream.copy(copy);
+  }
   if (const auto *wait = std::get_if<Wait>(&step.operation))
     return stream.signalWait(wait->word, wait->compare, wait->value);
   if (const auto *write = std::get_if<Write>(&step.operation))
@@ -113,6 +121,8 @@ Status CallSequence::patch(Stream &stream) {
 Status CallSequence::record(Rank &rank) {
   // Launches one after the other on one stream: a graph would not be faster.
   if (!side || !rank.world().options().callGraphs || !rank.device()->canPatchGraphs())
+    return Status::ok();
+  if (std::ranges::any_of(steps, [](const Step &step) { return std::holds_alternative<CopyToCaller>(step.operation); }))
     return Status::ok();
   // Calls then enqueue one operation after the other.
   if (!rank.device()->mayMakeGraphs())

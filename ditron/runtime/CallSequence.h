@@ -14,8 +14,9 @@
 //   gemm.setPointer(b, address);               // each call
 //   sequence.enqueue(stream);
 //
-// Only kernels take addresses of the caller's. A copy's addresses stay as they are: the driver patches those of copies only
-// where the memory is of the same origin, and whose memory the caller gives nobody knows beforehand.
+// In a graph only kernels take addresses of the caller's: the driver patches those of copies only where the memory is of the same
+// origin, and whose memory the caller gives nobody knows beforehand. A sequence with copies into the caller's memory is enqueued one
+// operation after the other.
 //
 // A stream that the caller captures gets the operations one after the other: a graph cannot be launched into a capture. So do
 // simulated streams, where an operation costs nothing.
@@ -82,6 +83,9 @@ public:
 
   void launch(Lane lane, PreparedLaunch launch);
   void copy(Lane lane, Copy copy);
+  /// To `offset` bytes behind what setCallerMemory says before each call, instead of copy.destination.
+  void copyToCaller(Lane lane, Copy copy, uint64_t offset);
+  void setCallerMemory(void *memory) { callerMemory = memory; }
   void signalWait(Lane lane, Pointer word, Compare compare, uint64_t value);
   /// Writes a word of this rank's node once the lane's earlier operations are visible there.
   void signalWrite(Lane lane, Pointer word, uint64_t value);
@@ -91,7 +95,7 @@ public:
 
   /// The sequence, which has a launch, is this call of the operator.
   void setAgreedCall(const AgreedCall &call);
-  /// Makes the sequence a graph where that helps: the world asks for it, and the device can capture and patch the operations.
+  /// Makes the sequence a graph where that helps: the world asks for it, and the device can capture and patch all operations.
   Status record(Rank &rank);
   bool isRecorded() const { return graph.isValid(); }
 
@@ -108,9 +112,13 @@ private:
     uint64_t value;
   };
   struct Join {};
+  struct CopyToCaller {
+    Copy copy;
+    uint64_t offset;
+  };
   struct Step {
     Lane lane;
-    std::variant<PreparedLaunch, Copy, Wait, Write, Join> operation;
+    std::variant<PreparedLaunch, Copy, CopyToCaller, Wait, Write, Join> operation;
     GraphNode node = 0;   ///< Of a recorded launch.
     uint64_t version = 0; ///< Of its addresses in the graph.
   };
@@ -124,6 +132,7 @@ private:
 
   std::shared_ptr<SideStream> side;
   std::vector<Step> steps;
+  void *callerMemory = nullptr;
   Graph graph;
 };
 

@@ -5,7 +5,7 @@ out[M, N] = sum over ranks of A[M, K_r] @ B[K_r, N] on every rank, added in fp32
 Two-shot (`gemm_all_reduce`, `reduce_rows`, `gather_rows`): the rows are cut into chunks, the rows of a chunk into a segment for
 each rank. The product goes through the chunks, in each of them through the segments of the ranks rank + 1, ..., rank; a second
 stream pushes complete segments to their owners with the copy engine; the owner adds, and every rank fetches the sums from the owners
-into its own result, which is ordinary memory. What the words mean is in kernels/tensor_parallel_gemm, whose `enter` begins these calls too.
+into its own result, which is ordinary memory: those of the last chunk by loads, the others by the copy engine. What the words mean is in kernels/tensor_parallel_gemm, whose `enter` begins these calls too.
 
 One launch and nothing else, for few rows, one- or two-shot: `gemm_all_reduce_one_launch`, which does GEMM+ReduceScatter as well; and
 `all_gather_gemm_one_launch`, its counterpart. See there.
@@ -44,11 +44,10 @@ def segment_of(chunk, owner, M, chunk_rows, WORLD_SIZE: tl.constexpr):
 
 
 @triton.jit
-def reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, finished_ptr, generation, chunk, M, N,
-                 stride_out, chunk_rows, rank, block, num_blocks, WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr, BLOCKS: tl.constexpr,
-                 BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+def reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, generation, chunk, M, N, stride_out, chunk_rows, rank, block,
+                 num_blocks, WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     """This block's tiles (block, block + num_blocks, ...) of the own segment of a chunk: the sum of all ranks' rows, to the own result and
-    to reduced_ptr, from where the other ranks fetch it once finished_ptr[rank, chunk, block] there has the generation."""
+    to reduced_ptr, from where the other ranks fetch it."""
     first_row, rows, longest, longest_of_all = segment_of(chunk, rank, M, chunk_rows, WORLD_SIZE)
     tiles_n = tl.cdiv(N, BLOCK_N)
     tiles = tl.cdiv(rows, BLOCK_M) * tiles_n
@@ -82,51 +81,27 @@ def reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, ga
             tl.store(reduced + start + offsets, value, mask=mask)
             place = tl.cast(row, tl.int64) * stride_out + column
             tl.store(result + place + tile_rows[:, None] * stride_out + tile_columns[None, :], value, mask=mask)
-    __syncthreads()
-    peer = tid(0)
-    if (peer < WORLD_SIZE) & (peer != rank):
-        word = (rank * CHUNKS + chunk) * BLOCKS + block
-        st(dl.symm_at(finished_ptr, peer) + word, generation, scope="sys", semantic="release")
 
 
 @triton.jit
-def gather_chunk(reduced_ptr, out_ptr, finished_ptr, generation, chunk, M, N, stride_out, chunk_rows, rank, block, num_blocks,
-                 WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr, BLOCKS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    """This block's tiles of the other ranks' segments of a chunk, which the blocks of the same number have made there, into the result."""
-    tiles_n = tl.cdiv(N, BLOCK_N)
-    tile_rows = tl.arange(0, BLOCK_M)
-    tile_columns = tl.arange(0, BLOCK_N)
-    for step in range(1, WORLD_SIZE):
-        owner = (rank + step) % WORLD_SIZE
-        first_row, rows, longest, longest_of_all = segment_of(chunk, owner, M, chunk_rows, WORLD_SIZE)
-        tiles = tl.cdiv(rows, BLOCK_M) * tiles_n
-        if block < tiles:
-            word = (owner * CHUNKS + chunk) * BLOCKS + block
-            token = dl.wait(finished_ptr + word, 1, "sys", "acquire", waitValue=generation, compare="ge")
-            reduced = dl.consume_token(dl.symm_at(reduced_ptr, owner), token)
-            reduced += tl.cast(chunk, tl.int64) * longest_of_all * N
-            result = out_ptr + tl.cast(first_row, tl.int64) * stride_out
-            for tile in range(block, tiles, num_blocks):
-                row = tile // tiles_n * BLOCK_M
-                column = tile % tiles_n * BLOCK_N
-                mask = (tile_rows[:, None] < rows - row) & (tile_columns[None, :] < N - column)
-                start = tl.cast(row, tl.int64) * N + column
-                offsets = tile_rows[:, None] * N + tile_columns[None, :]
-                value = tl.load(reduced + start + offsets, mask=mask)
-                place = tl.cast(row, tl.int64) * stride_out + column
-                tl.store(result + place + tile_rows[:, None] * stride_out + tile_columns[None, :], value, mask=mask)
+def open_fetches(ticket_ptr, fetch_ptr, chunk, rank, num_blocks, WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr):
+    """Behind this block's tiles of a chunk: the last block to come opens the gates of the copies that fetch the chunk's sums from here."""
+    if tl.atomic_add(ticket_ptr + chunk, 1, sem="acq_rel", scope="gpu") == num_blocks - 1:
+        tl.store(ticket_ptr + chunk, 0)
+        peer = tid(0)
+        if (peer < WORLD_SIZE) & (peer != rank):
+            st(dl.symm_at(fetch_ptr, peer) + rank * CHUNKS + chunk, 1, scope="sys", semantic="release")
 
 
 @triton.jit(do_not_specialize=["rank", "bias_columns"])
-def gemm_all_reduce(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, finished_ptr,
+def gemm_all_reduce(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, ticket_ptr, fetch_ptr,
                     generation_ptr, M, N, K, stride_a, stride_b, stride_out, chunk_rows, rank, gemm_blocks, exchanged_chunks, WORLD_SIZE: tl.constexpr,
-                    CHUNKS: tl.constexpr, BLOCKS: tl.constexpr, EXCHANGE: tl.constexpr, EXCHANGE_M: tl.constexpr,
-                    EXCHANGE_N: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+                    CHUNKS: tl.constexpr, EXCHANGE: tl.constexpr, EXCHANGE_M: tl.constexpr, EXCHANGE_N: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
                     GROUP_SIZE_M: tl.constexpr, B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr, a_scale_ptr=None, b_scale_ptr=None,
                     bias_ptr=None, bias_columns=0, ROW_SCALES: tl.constexpr = False, COLUMN_SCALES: tl.constexpr = False):
     """partial = A @ B * scales + bias by the programs below gemm_blocks; opens gate_ptr[chunk, s] when the last tile with rows of segment s of a chunk has
-    been stored. The programs above, with EXCHANGE, reduce and gather the chunks below exchanged_chunks meanwhile: they come
-    last in the grid, so that they never keep a place from a tile that they wait for, and are few.
+    been stored. The programs above, with EXCHANGE, reduce the chunks below exchanged_chunks meanwhile, whose sums are then fetched by
+    copies: they come last in the grid, so that they never keep a place from a tile that they wait for, and are few.
     """
     program = tl.program_id(0)
     num_pid_m = tl.cdiv(M, BLOCK_M)
@@ -168,31 +143,58 @@ def gemm_all_reduce(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, scatter_pt
             generation = tl.load(generation_ptr)
             block = program - gemm_blocks
             num_blocks = tl.num_programs(0) - gemm_blocks
-            for turn in range(exchanged_chunks + 1):
-                if turn < exchanged_chunks:
-                    reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, finished_ptr, generation,
-                                 turn, M, N, stride_out, chunk_rows, rank, block, num_blocks, WORLD_SIZE, CHUNKS, BLOCKS, EXCHANGE_M, EXCHANGE_N)
-                # One chunk behind: what the other ranks make meanwhile.
-                if turn > 0:
-                    gather_chunk(reduced_ptr, out_ptr, finished_ptr, generation, turn - 1, M, N, stride_out, chunk_rows, rank, block,
-                                 num_blocks, WORLD_SIZE, CHUNKS, BLOCKS, EXCHANGE_M, EXCHANGE_N)
+            for chunk in range(exchanged_chunks):
+                reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, generation, chunk, M, N, stride_out,
+                             chunk_rows, rank, block, num_blocks, WORLD_SIZE, CHUNKS, EXCHANGE_M, EXCHANGE_N)
+                open_fetches(ticket_ptr, fetch_ptr, chunk, rank, num_blocks, WORLD_SIZE, CHUNKS)
 
 
 @triton.jit(do_not_specialize=["rank", "chunk"])
 def reduce_rows(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, finished_ptr, generation_ptr, chunk, M, N,
                 stride_out, chunk_rows, rank, WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr, BLOCKS: tl.constexpr, EXCHANGE_M: tl.constexpr,
                 EXCHANGE_N: tl.constexpr):
-    """The first half of a chunk's exchange. All ranks launch the same number of programs, at most BLOCKS."""
-    reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, finished_ptr, tl.load(generation_ptr), chunk, M,
-                 N, stride_out, chunk_rows, rank, tl.program_id(0), tl.num_programs(0), WORLD_SIZE, CHUNKS, BLOCKS, EXCHANGE_M, EXCHANGE_N)
+    """The first half of the last chunk's exchange: behind its tiles a program raises finished_ptr[rank, chunk, program] on the others. All
+    ranks launch the same number of programs, at most BLOCKS."""
+    generation = tl.load(generation_ptr)
+    reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, generation, chunk, M, N, stride_out, chunk_rows, rank,
+                 tl.program_id(0), tl.num_programs(0), WORLD_SIZE, CHUNKS, EXCHANGE_M, EXCHANGE_N)
+    __syncthreads()
+    peer = tid(0)
+    if (peer < WORLD_SIZE) & (peer != rank):
+        word = (rank * CHUNKS + chunk) * BLOCKS + tl.program_id(0)
+        st(dl.symm_at(finished_ptr, peer) + word, generation, scope="sys", semantic="release")
 
 
 @triton.jit(do_not_specialize=["rank", "chunk"])
 def gather_rows(reduced_ptr, out_ptr, finished_ptr, generation_ptr, chunk, M, N, stride_out, chunk_rows, rank, WORLD_SIZE: tl.constexpr,
                 CHUNKS: tl.constexpr, BLOCKS: tl.constexpr, EXCHANGE_M: tl.constexpr, EXCHANGE_N: tl.constexpr):
-    """The second half, by as many programs."""
-    gather_chunk(reduced_ptr, out_ptr, finished_ptr, tl.load(generation_ptr), chunk, M, N, stride_out, chunk_rows, rank, tl.program_id(0),
-                 tl.num_programs(0), WORLD_SIZE, CHUNKS, BLOCKS, EXCHANGE_M, EXCHANGE_N)
+    """The second half, by as many programs: tiles of the other ranks' segments, which the programs of the same number have made there, into
+    the result."""
+    generation = tl.load(generation_ptr)
+    block = tl.program_id(0)
+    num_blocks = tl.num_programs(0)
+    tiles_n = tl.cdiv(N, EXCHANGE_N)
+    tile_rows = tl.arange(0, EXCHANGE_M)
+    tile_columns = tl.arange(0, EXCHANGE_N)
+    for step in range(1, WORLD_SIZE):
+        owner = (rank + step) % WORLD_SIZE
+        first_row, rows, longest, longest_of_all = segment_of(chunk, owner, M, chunk_rows, WORLD_SIZE)
+        tiles = tl.cdiv(rows, EXCHANGE_M) * tiles_n
+        if block < tiles:
+            word = (owner * CHUNKS + chunk) * BLOCKS + block
+            token = dl.wait(finished_ptr + word, 1, "sys", "acquire", waitValue=generation, compare="ge")
+            reduced = dl.consume_token(dl.symm_at(reduced_ptr, owner), token)
+            reduced += tl.cast(chunk, tl.int64) * longest_of_all * N
+            result = out_ptr + tl.cast(first_row, tl.int64) * stride_out
+            for tile in range(block, tiles, num_blocks):
+                row = tile // tiles_n * EXCHANGE_M
+                column = tile % tiles_n * EXCHANGE_N
+                mask = (tile_rows[:, None] < rows - row) & (tile_columns[None, :] < N - column)
+                start = tl.cast(row, tl.int64) * N + column
+                offsets = tile_rows[:, None] * N + tile_columns[None, :]
+                value = tl.load(reduced + start + offsets, mask=mask)
+                place = tl.cast(row, tl.int64) * stride_out + column
+                tl.store(result + place + tile_rows[:, None] * stride_out + tile_columns[None, :], value, mask=mask)
 
 
 @triton.jit

@@ -13,7 +13,7 @@ Two kinds of words synchronise a call:
 import triton
 import triton.language as tl
 import triton_dist.language as dl
-from triton_dist.language.extra.language_extra import __syncthreads, atomic_add, st, tid
+from triton_dist.language.extra.language_extra import __syncthreads, atomic_add, num_threads, st, tid
 
 from ..product.product import activated, can_fetch_ahead, grouped_tile, matmul_tile, result_columns, scaled_tile, weight_descriptor
 
@@ -72,8 +72,9 @@ def copy_shard(own_ptr, shard_ptr, own_rows, own_columns, stride_own, stride_sha
 @triton.jit(do_not_specialize=["rank", "own_rows", "num_scales"])
 def enter(generation_ptr, entered_ptr, counter_ptr, gate_ptr, raised_ptr, own_ptr, shard_ptr, num_segments, num_raised, own_rows,
           own_columns, stride_own, stride_shard, rank, world_size, BLOCK: tl.constexpr, own_scale_ptr=None, shard_scale_ptr=None,
-          num_scales=0, stride_own_scale=1, SHARD_SCALES: tl.constexpr = False):
-    """Begins a call. Program 0 advances the generation, clears the counters and gates and meets the other ranks;
+          num_scales=0, stride_own_scale=1, SHARD_SCALES: tl.constexpr = False, arrival_ptr=None, num_arrivals=0):
+    """Begins a call. Program 0 advances the generation, clears the counters and gates, arrival_ptr[0, num_arrivals) too, which are gates that
+    other ranks open, and meets the other ranks;
     raised_ptr[0, num_raised) are signals of this rank that no other rank's data belongs to: they get the generation at once.
     The other programs copy own_rows rows of own_columns elements from shard_ptr to own_ptr, where only this rank's previous call has been
     reading, and to own_scale_ptr the scales of num_scales rows, or the one scale of them all where not SHARD_SCALES.
@@ -82,6 +83,9 @@ def enter(generation_ptr, entered_ptr, counter_ptr, gate_ptr, raised_ptr, own_pt
     workspaces may be overwritten. world_size, num_segments and num_raised are at most the number of threads of a block.
     """
     if tl.program_id(0) == 0:
+        if arrival_ptr is not None:
+            for arrival in range(tid(0), num_arrivals, num_threads()):
+                st(arrival_ptr + arrival, 0, scope="sys", semantic="relaxed")
         begin_call(generation_ptr, entered_ptr, counter_ptr, gate_ptr, raised_ptr, num_segments, num_raised, rank, world_size)
     else:
         copy_shard(own_ptr, shard_ptr, own_rows, own_columns, stride_own, stride_shard, own_scale_ptr, shard_scale_ptr, num_scales,

@@ -51,6 +51,7 @@ public:
 private:
   Status benchOf(uint64_t bytes, const std::optional<ops::CollectivePlan> &plan);
   Status check(int64_t elements);
+  Status compareWith(uint64_t call, uint32_t r, int64_t count);
   Status enqueueOne(uint32_t id) override;
   int64_t parts(bool ofInput) const;
 
@@ -160,9 +161,32 @@ Status CollectiveBench::enqueueOne(uint32_t id) {
   return collective->enqueue(world->rank(id), world->rank(id).stream(), in[id], out[id], elements);
 }
 
-Status CollectiveBench::check(int64_t count) {
+/// Of what `call` has left on rank `r`.
+Status CollectiveBench::compareWith(uint64_t call, uint32_t r, int64_t count) {
   using enum ops::CollectiveKind;
   const uint32_t ranks = world->numRanks();
+  DITRON_ASSIGN_OR_RETURN(const std::vector<float> result, out[r].downloadFloats());
+  for (size_t i = 0; i < result.size(); ++i) {
+    const int64_t place = static_cast<int64_t>(i) % count;
+    const uint32_t source = static_cast<uint32_t>(static_cast<int64_t>(i) / count);
+    double wanted = 0;
+    if (options.kind == AllReduce || options.kind == ReduceScatter)
+      for (uint32_t each = 0; each < ranks; ++each)
+        wanted += givenValue(call, each, options.kind == AllReduce ? place : r * count + place);
+    else
+      wanted = givenValue(call, options.kind == Broadcast ? 0 : source,
+                          options.kind == AllToAll ? r * count + place : place);
+    std::byte rounded[sizeof(double)];
+    storeElement(dtype, rounded, wanted);
+    wanted = loadElement(dtype, rounded);
+    if (result[i] != static_cast<float>(wanted))
+      return internalError(
+          fmt::format("call {}, rank {}: element {} is {}, expected {}", call, r, i, result[i], wanted));
+  }
+  return Status::ok();
+}
+
+Status CollectiveBench::check(int64_t count) {
   runtime::Buffer planted;
   for (uint64_t call = 0; call < 2; ++call) {
     DITRON_RETURN_IF_ERROR(plantBefore(options.fault, *world, planted));
@@ -176,26 +200,7 @@ Status CollectiveBench::check(int64_t count) {
       return me.stream().synchronize();
     }));
     DITRON_RETURN_IF_ERROR(plantBehind(options.fault, out[0]));
-    for (uint32_t r = 0; r < ranks; ++r) {
-      DITRON_ASSIGN_OR_RETURN(const std::vector<float> result, out[r].downloadFloats());
-      for (size_t i = 0; i < result.size(); ++i) {
-        const int64_t place = static_cast<int64_t>(i) % count;
-        const uint32_t source = static_cast<uint32_t>(static_cast<int64_t>(i) / count);
-        double wanted = 0;
-        if (options.kind == AllReduce || options.kind == ReduceScatter)
-          for (uint32_t each = 0; each < ranks; ++each)
-            wanted += givenValue(call, each, options.kind == AllReduce ? place : r * count + place);
-        else
-          wanted = givenValue(call, options.kind == Broadcast ? 0 : source,
-                              options.kind == AllToAll ? r * count + place : place);
-        std::byte rounded[sizeof(double)];
-        storeElement(dtype, rounded, wanted);
-        wanted = loadElement(dtype, rounded);
-        if (result[i] != static_cast<float>(wanted))
-          return internalError(
-              fmt::format("call {}, rank {}: element {} is {}, expected {}", call, r, i, result[i], wanted));
-      }
-    }
+    DITRON_RETURN_IF_ERROR(world->runRanks([&](runtime::Rank &me) { return compareWith(call, me.id(), count); }));
   }
   return Status::ok();
 }
