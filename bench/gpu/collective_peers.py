@@ -5,60 +5,23 @@ usage: collective_peers.py RANKS OUT.json BYTES,...      one process per GPU is 
 Times are microseconds of one call, median of five graphs, the slowest rank. A size is what one rank gives to another; of all_reduce
 the whole.
 """
-import json
-import os
-import statistics
 import sys
 
 import torch
 import torch.distributed as dist
 import torch.distributed._symmetric_memory as symmetric_memory
-import torch.multiprocessing as multiprocessing
 
-CALLS = 20
-
-
-def slowest(value):
-    cell = torch.tensor([value], device='cuda', dtype=torch.float64)
-    dist.all_reduce(cell, op=dist.ReduceOp.MAX)
-    return cell.item()
-
-
-def graph_time(call):
-    for _ in range(3):
-        call()
-    torch.cuda.synchronize()
-    dist.barrier()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(CALLS):
-            call()
-    times = []
-    for turn in range(7):
-        torch.cuda.synchronize()
-        dist.barrier()
-        torch.cuda.synchronize()
-        torch.cuda._sleep(1000000)  # until all ranks have enqueued
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        graph.replay()
-        end.record()
-        torch.cuda.synchronize()
-        if turn >= 2:
-            times.append(begin.elapsed_time(end) * 1e3 / CALLS)
-    return slowest(statistics.median(times))
+from comparison import save
+from torch_calls import graph_time, random, start
 
 
 def work(rank, ranks, out, sizes):
-    os.environ.update(MASTER_ADDR='127.0.0.1', MASTER_PORT='29511', RANK=str(rank), WORLD_SIZE=str(ranks))
-    torch.cuda.set_device(rank)
-    dist.init_process_group('nccl', rank=rank, world_size=ranks, device_id=torch.device('cuda', rank))
     group = dist.group.WORLD.group_name
     rows = []
     for size in sizes:
         count = size // 2
-        part = torch.randn(count, device='cuda', dtype=torch.bfloat16)
-        parts = torch.randn(count * ranks, device='cuda', dtype=torch.bfloat16)
+        part = random(count)
+        parts = random(count * ranks)
         gathered, own = torch.empty_like(parts), torch.empty_like(part)
         contenders = {
             ('all_reduce', 'NCCL'): lambda: dist.all_reduce(part),
@@ -76,13 +39,8 @@ def work(rank, ranks, out, sizes):
         for (kind, peer), call in contenders.items():
             rows.append({'operator': kind, 'peer': peer, 'bytes': size, 'graph_us': graph_time(call)})
     if rank == 0:
-        with open(out, 'w') as file:
-            json.dump({'ranks': ranks, 'gpu': torch.cuda.get_device_name(0), 'rows': rows}, file, indent=1)
-    dist.destroy_process_group()
+        save(out, {'ranks': ranks, 'gpu': torch.cuda.get_device_name(0), 'rows': rows})
 
 
 if __name__ == '__main__':
-    os.environ.setdefault('NCCL_NVLS_ENABLE', '0')
-    os.environ.setdefault('TORCH_SYMM_MEM_DISABLE_MULTICAST', '1')
-    number = int(sys.argv[1])
-    multiprocessing.spawn(work, (number, sys.argv[2], [int(size) for size in sys.argv[3].split(',')]), nprocs=number)
+    start(work, int(sys.argv[1]), 29511, sys.argv[2], [int(size) for size in sys.argv[3].split(',')])

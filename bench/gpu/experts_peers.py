@@ -8,13 +8,13 @@ on the host too: what the peers' users have to do for it is not counted.
 """
 import functools
 import json
-import os
 import sys
 import time
 
 import torch
 import torch.distributed as dist
 
+from comparison import save
 from torch_calls import measured, random, start
 
 measured_alone = functools.partial(measured, alone=True)
@@ -139,9 +139,7 @@ def work(rank, ranks, cases, out):
 
     def write():
         if rank == 0:
-            with open(out + '.part', 'w') as file:
-                json.dump(found, file, indent=1)
-            os.replace(out + '.part', out)
+            save(out, found)
 
     for part, function in (('expert_parallel', expert_parallel), ('tensor_parallel', tensor_parallel), ('grouped', grouped)):
         for case in cases[part]:

@@ -9,59 +9,14 @@ Microseconds of a call: the better of up to twenty enqueued in a row and as many
 rank. Where the rows do not divide by the ranks, NCCL's part is padded to rows that do.
 """
 import json
-import os
 import queue
-import statistics
 import sys
 
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
+import torch.multiprocessing as multiprocessing
 
-
-def timed(call, count, repeats):
-    times = []
-    for _ in range(repeats):
-        torch.cuda.synchronize()
-        dist.barrier()
-        torch.cuda.synchronize()
-        torch.cuda._sleep(1000000)
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        for _ in range(count):
-            call()
-        end.record()
-        torch.cuda.synchronize()
-        times.append(begin.elapsed_time(end) * 1000 / count)
-    slowest = torch.tensor([statistics.median(times)], device='cuda')
-    dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
-    return slowest.item()
-
-
-def measured(call, captures=True):
-    """None for what this version of PyTorch does not have."""
-    try:
-        for _ in range(3):
-            call()
-        # Twenty calls, but no longer than about 20 ms; all ranks have the same time, and so the same number.
-        count = min(20, max(3, round(20000 / timed(call, 2, 1))))
-        times = [timed(call, count, 5)]
-        if captures:
-            torch.cuda.synchronize()
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
-                call()
-            graph.replay()
-            times.append(timed(graph.replay, count, 5))
-        return min(times)
-    except Exception as error:
-        if dist.get_rank() == 0:
-            print('peer:', str(error)[:300], flush=True)
-        return None
-
-
-def random(*shape):
-    return torch.randn(*shape, device='cuda', dtype=torch.bfloat16)
+from torch_calls import measured, random, start
 
 
 def measure(operator, rows, columns, depth, weights, world, group):
@@ -89,9 +44,6 @@ def measure(operator, rows, columns, depth, weights, world, group):
 
 
 def work(rank, world, requests, answers):
-    os.environ.update(MASTER_ADDR='127.0.0.1', MASTER_PORT='29519', RANK=str(rank), WORLD_SIZE=str(world), LOCAL_RANK=str(rank))
-    torch.cuda.set_device(rank)
-    dist.init_process_group('nccl', device_id=torch.device('cuda', rank))
     import torch.distributed._symmetric_memory as symmetric
     group = dist.group.WORLD.group_name
     try:
@@ -103,7 +55,7 @@ def work(rank, world, requests, answers):
     while True:
         if rank == 0:
             answers.put(answer)
-        request = requests.get()
+        request = requests[rank].get()
         if request is None:
             break
         operator, columns, depth = request['operator'], request['columns'], request['depth']
@@ -111,26 +63,21 @@ def work(rank, world, requests, answers):
         answer = [measure(operator, rows, columns, depth, weights, world, group) for rows in request['rows']]
         del weights
         torch.cuda.empty_cache()
-    dist.destroy_process_group()
 
 
 def main():
-    os.environ.update(NCCL_NVLS_ENABLE='0', TORCH_SYMM_MEM_DISABLE_MULTICAST='1')
     world = int(sys.argv[1])
-    context = mp.get_context('spawn')
+    context = multiprocessing.get_context('spawn')
     answers = context.Queue()
     requests = [context.Queue() for _ in range(world)]
-    processes = [context.Process(target=work, args=(rank, world, requests[rank], answers), daemon=True) for rank in range(world)]
-    for process in processes:
-        process.start()
+    ranks = start(work, world, 29519, requests, answers, join=False)
 
     def answer():
         while True:
             try:
                 return answers.get(timeout=1)
             except queue.Empty:
-                if not all(process.is_alive() for process in processes):
-                    sys.exit('a rank of the peers has ended')
+                ranks.join(timeout=0)  # raises what a rank has raised
 
     print('RESULT', json.dumps(answer()), flush=True)
     for line in sys.stdin:
@@ -139,8 +86,7 @@ def main():
         print('RESULT', json.dumps(answer()), flush=True)
     for each in requests:
         each.put(None)
-    for process in processes:
-        process.join(20)
+    ranks.join(timeout=20)
 
 
 if __name__ == '__main__':

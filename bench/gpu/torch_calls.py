@@ -7,10 +7,11 @@ import torch.distributed as dist
 import torch.multiprocessing as multiprocessing
 
 
-def start(work, ranks, port, *arguments):
-    """work(rank, ranks, *arguments) in a process for each GPU, in a group of NCCL. NVLink multicast stays off."""
+def start(work, ranks, port, *arguments, join=True):
+    """work(rank, ranks, *arguments) in a process for each GPU, in a group of NCCL. NVLink multicast stays off. Returns when all have ended, or, not
+    `join`, what can be asked about them."""
     os.environ.update(NCCL_NVLS_ENABLE='0', TORCH_SYMM_MEM_DISABLE_MULTICAST='1', MASTER_ADDR='127.0.0.1', MASTER_PORT=str(port), WORLD_SIZE=str(ranks))
-    multiprocessing.spawn(begin, (ranks, work, arguments), nprocs=ranks)
+    return multiprocessing.spawn(begin, (ranks, work, arguments), nprocs=ranks, join=join)
 
 
 def begin(rank, ranks, work, arguments):
