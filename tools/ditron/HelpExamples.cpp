@@ -53,6 +53,7 @@ constexpr HelpExample table[] = {
     {"bench ep_combine", "  ditron bench ep_combine --ranks 4 --tokens 8 --hidden 256 --experts 8 --top-k 2 --check"},
     {"bench broadcast", "  ditron bench broadcast --bytes 64K --plan 'chunks 8 4 4096' --check"},
     {"bench gemm", "  ditron bench gemm --shape 128x128x64 --json gemm.json"},
+    {"bench grouped_gemm", "  ditron bench grouped_gemm --shape 60x64x48x4x2 --form gathered --json grouped_gemm.json"},
     {"bench softmax", "  ditron bench softmax --shape 16x1000 --plan 'plain warps 4' --plan 'plain warps 8'"},
     {"bench rmsnorm", "  ditron bench rmsnorm --shape 8x4096 --dtype fp16"},
     {"bench attention", "  ditron bench attention --shape 1x2x1x64x64 --no-causal"},

@@ -70,6 +70,8 @@ public:
   /// Rows that a call has at most.
   int64_t mostRows(int64_t tokensPerRank) const { return tokensPerRank * world->numRanks() * optionValues.topK; }
   const Options &options() const { return optionValues; }
+  /// How rows are multiplied.
+  const GemmPlan &productPlan() const { return plan; }
   /// Bytes of symmetric memory per rank.
   uint64_t workspaceBytes() const { return workspace.bytes() + allIds.bytes() + allWeights.bytes(); }
 

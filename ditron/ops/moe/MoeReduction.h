@@ -73,6 +73,8 @@ public:
   Status verify(const MoeReductionOperands &operands) const;
 
   const Options &options() const { return optionValues; }
+  /// How rows are multiplied.
+  const GemmPlan &productPlan() const { return plan; }
   /// Bytes of symmetric memory per rank.
   uint64_t workspaceBytes() const { return scatter.bytes() + (reduced.isValid() ? reduced.bytes() : 0); }
 

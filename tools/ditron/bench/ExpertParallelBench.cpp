@@ -1,7 +1,7 @@
 //===- ExpertParallelBench.cpp - ditron bench ep_dispatch, ep_combine ----------------------------------------------------===//
 //
-// Numbers of tokens in turn: what arrives is compared with a plain reference, and on GPUs calls are timed, twenty of them captured in one graph.
-// The bytes of which GB/s are told are those that the slowest rank sends to others, as the form sends them.
+// Numbers of tokens in turn: what arrives, of many rows some, is compared with a plain reference, and on GPUs calls are timed, twenty of them
+// captured in one graph. The bytes of which GB/s are told are those that the slowest rank sends to others, as the form sends them.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "base/Progress.h"
@@ -97,11 +97,17 @@ Status ExpertParallelBench::run(const Knobs &knobs) {
                options.name, toString(dtype), options.fp8 ? " as fp8" : "", options.ranks, gpu,
                world->numNodes() > 1 ? fmt::format(" on {} nodes", world->numNodes()) : "", options.hidden,
                options.topK, options.experts, op->plan().text(), table);
-  const nlohmann::ordered_json page = {
-      {"operator", options.name}, {"target", target.text},      {"gpu", gpu},
-      {"ranks", options.ranks},   {"dtype", toString(dtype)},   {"fp8", options.fp8},
-      {"hidden", options.hidden}, {"experts", options.experts}, {"top_k", options.topK},
-      {"skew", options.skew},     {"plan", op->plan().text()},  {"rows", report}};
+  const nlohmann::ordered_json page = {{"operator", options.name},
+                                       {"target", target.text},
+                                       {"gpu", gpu},
+                                       {"ranks", options.ranks},
+                                       {"dtype", toString(dtype)},
+                                       {"fp8", options.fp8},
+                                       {"hidden", options.hidden},
+                                       {"experts", options.experts},
+                                       {"top_k", options.topK},
+                                       {"skew", options.skew},
+                                       {"rows", report}};
   return writeReport("--json", options.jsonFile, page.dump(1) + "\n");
 }
 
@@ -181,6 +187,7 @@ Status ExpertParallelBench::benchOf(int64_t tokens) {
                        shown(graph > 0 ? static_cast<double>(bytes) / graph * 1e-3 : 0), options.check ? "  ok" : "");
   const auto orNull = [](double value) { return value > 0 ? nlohmann::json(value) : nlohmann::json(); };
   report.push_back({{"tokens", tokens},
+                    {"plan", op->plan().text()},
                     {"bytes_sent", bytes},
                     {"passed", options.check ? nlohmann::json(true) : nlohmann::json()},
                     {"graph_us", orNull(graph)},
@@ -236,43 +243,61 @@ std::vector<std::vector<ExpertParallelBench::Origin>> ExpertParallelBench::expec
   return rows;
 }
 
+/// Every one of few, else some that lie evenly among them, the first and the last of them too.
+static std::vector<size_t> sampled(size_t count, int64_t elementsOfEach) {
+  constexpr int64_t mostElements = int64_t(1) << 22;
+  const size_t samples = std::min<size_t>(count, std::max<int64_t>(mostElements / elementsOfEach, 2));
+  std::vector<size_t> chosen(samples);
+  for (size_t i = 0; i < samples; ++i)
+    chosen[i] = samples == count ? i : i * (count - 1) / (samples - 1);
+  return chosen;
+}
+
+static Expected<std::vector<float>> downloadRow(const runtime::Buffer &rows, size_t row, int64_t elements) {
+  std::vector<std::byte> bytes(elements * sizeOf(rows.type()));
+  DITRON_RETURN_IF_ERROR(rows.download(bytes.data(), bytes.size(), row * bytes.size()));
+  return toFloats(rows.type(), bytes.data(), elements);
+}
+
 Status ExpertParallelBench::checkRows(uint32_t rank, const std::vector<Origin> &origins) const {
   const Operands &own = operands[rank];
-  DITRON_ASSIGN_OR_RETURN(const std::vector<float> rows, own.rows.downloadFloats());
-  DITRON_ASSIGN_OR_RETURN(const std::vector<float> scales, own.scales.downloadFloats());
   std::vector<int32_t> offsets(own.offsets.count());
   DITRON_RETURN_IF_ERROR(own.offsets.download(offsets.data(), own.offsets.bytes()));
   if (offsets.back() != static_cast<int32_t>(origins.size()))
     return internalError(fmt::format("rank {} has {} rows, expected {}", rank, offsets.back(), origins.size()));
-  for (size_t row = 0; row < origins.size(); ++row)
-    for (int64_t column = 0; column < options.hidden; ++column) {
-      float value = rows[row * options.hidden + column];
-      if (options.fp8)
-        value *= scales[row * op->scalesOfRow() + column / 128];
-      const auto &[source, slot] = origins[row];
-      const float wanted = operands[source].values[slot / options.topK * options.hidden + column];
-      // fp8 e4m3 has three bits behind the first.
-      if (!(std::fabs(value - wanted) <= (options.fp8 ? std::fabs(wanted) / 16 : 0)))
-        return internalError(
-            fmt::format("rank {}: row {}, column {} is {}, expected {}", rank, row, column, value, wanted));
+  for (size_t row : sampled(origins.size(), options.hidden)) {
+    const auto &[source, slot] = origins[row];
+    const float *wanted = &operands[source].values[slot / options.topK * options.hidden];
+    DITRON_ASSIGN_OR_RETURN(std::vector<float> values, downloadRow(own.rows, row, options.hidden));
+    if (options.fp8) {
+      DITRON_ASSIGN_OR_RETURN(const std::vector<float> scales, downloadRow(own.scales, row, op->scalesOfRow()));
+      for (int64_t column = 0; column < options.hidden; ++column)
+        values[column] *= scales[column / 128];
     }
+    for (int64_t column = 0; column < options.hidden; ++column)
+      // fp8 e4m3 has three bits behind the first.
+      if (!(std::fabs(values[column] - wanted[column]) <= (options.fp8 ? std::fabs(wanted[column]) / 16 : 0)))
+        return internalError(fmt::format("rank {}: row {}, column {} is {}, expected {}", rank, row, column,
+                                         values[column], wanted[column]));
+  }
   return Status::ok();
 }
 
 Status ExpertParallelBench::checkSums(uint32_t rank, int64_t tokens) const {
   const Operands &own = operands[rank];
-  DITRON_ASSIGN_OR_RETURN(const std::vector<float> out, own.out.downloadFloats());
-  for (int64_t token = 0; token < tokens; ++token) {
+  for (size_t token : sampled(tokens, options.hidden)) {
     const float *weights = &own.weightValues[token * options.topK];
     const float weight = std::accumulate(weights, weights + options.topK, 0.0f);
-    for (int64_t column = 0; column < options.hidden; ++column) {
-      float wanted = own.values[token * options.hidden + column] * weight;
-      const std::vector<std::byte> bits = fromFloats(dtype, &wanted, 1);
-      wanted = toFloats(dtype, bits.data(), 1).front();
-      if (out[token * options.hidden + column] != wanted)
+    std::vector<float> wanted(&own.values[token * options.hidden],
+                              &own.values[token * options.hidden] + options.hidden);
+    for (float &value : wanted)
+      value *= weight;
+    wanted = toFloats(dtype, fromFloats(dtype, wanted.data(), wanted.size()).data(), wanted.size());
+    DITRON_ASSIGN_OR_RETURN(const std::vector<float> out, downloadRow(own.out, token, options.hidden));
+    for (int64_t column = 0; column < options.hidden; ++column)
+      if (out[column] != wanted[column])
         return internalError(fmt::format("rank {}: token {}, column {} is {}, expected {}", rank, token, column,
-                                         out[token * options.hidden + column], wanted));
-    }
+                                         out[column], wanted[column]));
   }
   return Status::ok();
 }

@@ -1,6 +1,6 @@
 //===- KernelBench.h - Speed of the library's kernels on one GPU ----------------------------------------------*- C++ -*-===//
 //
-// `ditron bench gemm|softmax|rmsnorm|attention|orders`: for each shape, one or more plans of ours, checked against a plain reference
+// `ditron bench gemm|grouped_gemm|softmax|rmsnorm|attention|orders`: for each shape, one or more plans of ours, checked against a plain reference
 // and timed in turns with what there is to compare with: cuBLAS for the product, a copy of as many bytes for kernels that are
 // limited by the memory, for `orders` the other order of reductions. Results are a table for people and JSON for scripts (bench/gpu).
 //
@@ -46,6 +46,12 @@ struct GemmBenchOptions : KernelBenchOptions {
   std::string movement; ///< Only plans that move tiles this way: descriptors or pointers.
 };
 
+struct GroupedGemmBenchOptions : KernelBenchOptions {
+  PlantedFault fault = PlantedFault::None;
+  std::string order = "nk"; ///< How the weights of an expert lie in memory.
+  std::string form;         ///< rows or gathered; empty: both.
+};
+
 enum class RowOperator { Softmax, RmsNorm };
 
 struct AttentionBenchOptions : KernelBenchOptions {
@@ -53,6 +59,7 @@ struct AttentionBenchOptions : KernelBenchOptions {
 };
 
 Status benchGemm(const GemmBenchOptions &options, const Knobs &knobs);
+Status benchGroupedGemm(const GroupedGemmBenchOptions &options, const Knobs &knobs);
 Status benchRows(RowOperator op, const KernelBenchOptions &options, const Knobs &knobs);
 Status benchAttention(const AttentionBenchOptions &options, const Knobs &knobs);
 /// Kernels with reductions, in their default order and in that of INNER_TREE.

@@ -1,4 +1,4 @@
-//===- KernelBenchCommand.cpp - ditron bench gemm, softmax, rmsnorm, attention, orders --------------------------------------===//
+//===- KernelBenchCommand.cpp - ditron bench gemm, grouped_gemm, softmax, rmsnorm, attention, orders -----------------------===//
 //
 // The command lines of the benchmarks of one GPU.
 //
@@ -65,6 +65,20 @@ void addKernelBenchCommands(CLI::App &bench, CommandContext &context) {
       ->check(CLI::IsMember({"descriptors", "pointers"}));
   addPlantOption(gemm, gemmOptions->fault);
   gemm->callback([&context, gemmOptions] { context.finish(benchGemm(*gemmOptions, context.knobs)); });
+
+  CLI::App *grouped =
+      bench.add_subcommand("grouped_gemm", "Rows of several experts times the weights of their own, on one GPU");
+  auto groupedOptions = std::make_shared<GroupedGemmBenchOptions>();
+  addCommonOptions(grouped, *groupedOptions, "TOKENSxNxKxEXPERTSxTOPK", ops::GemmPlan().text());
+  grouped->add_option("--order", groupedOptions->order, "The weights of an expert are [N, K] (nk) or [K, N] (kn)")
+      ->check(CLI::IsMember({"nk", "kn"}))
+      ->capture_default_str();
+  grouped
+      ->add_option("--form", groupedOptions->form,
+                   "rows: they lie sorted; gathered: from the tokens, and those of a token are added; else both")
+      ->check(CLI::IsMember({"rows", "gathered"}));
+  addPlantOption(grouped, groupedOptions->fault);
+  grouped->callback([&context, groupedOptions] { context.finish(benchGroupedGemm(*groupedOptions, context.knobs)); });
 
   for (RowOperator op : {RowOperator::Softmax, RowOperator::RmsNorm}) {
     const bool softmax = op == RowOperator::Softmax;

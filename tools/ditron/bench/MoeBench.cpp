@@ -1,7 +1,7 @@
 //===- MoeBench.cpp - ditron bench ag_moe, moe_rs, moe_ar --------------------------------------------------------------===//
 //
-// Mixtures of experts over the ranks, by numbers of tokens: elements of the results are compared with sums in double precision, and on GPUs
-// calls are timed, overlapped and, with --unfused, one step after the other. Experts are chosen at random, every topK of a token others.
+// Mixtures of experts over the ranks, by shapes of experts and numbers of tokens: elements of the results are compared with sums in double
+// precision, and on GPUs calls are timed, overlapped and, with --unfused, one step after the other. Experts are chosen at random, every topK of a token others.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "base/NormalData.h"
@@ -32,14 +32,21 @@ namespace {
 
 enum class MoeOperator { AllGather, ReduceScatter, AllReduce };
 
+/// Sizes of tokens and experts.
+struct MoeShape {
+  int64_t hidden = 256, inner = 256;
+  uint32_t experts = 8, topK = 2;
+};
+
 struct MoeBenchOptions {
   MoeOperator op = MoeOperator::AllGather;
   std::string name;
   std::string target = "sim:sm_90a";
   uint32_t ranks = 4;
   std::vector<int64_t> tokens = {256};
-  int64_t hidden = 256, inner = 256;
-  uint32_t experts = 8, topK = 2, chunks = 1, sumMultiprocessors = 0, timedCalls = 20, sms = 8;
+  MoeShape shape;
+  std::vector<std::string> shapes; ///< Instead of it; HIDDENxINNERxEXPERTSxTOPK.
+  uint32_t chunks = 1, sumMultiprocessors = 0, timedCalls = 20, sms = 8;
   std::string dtype = "bf16", activation = "none", weights = "nk", plan;
   std::vector<std::string> slowRanks;
   uint64_t seed = 0;
@@ -68,6 +75,8 @@ private:
   bool gathers() const { return options.op == MoeOperator::AllGather; }
   bool isScattered() const { return options.op == MoeOperator::ReduceScatter; }
   int64_t resultColumns() const { return activation == ops::Activation::SwiGlu ? innerOfRank / 2 : innerOfRank; }
+  Status readShapes(std::vector<MoeShape> &shapes) const;
+  Status benchShape();
   Status benchOf(int64_t tokens, ops::Schedule schedule);
   Status makeGather(int64_t tokens, ops::Schedule schedule);
   Status makeReduction(int64_t tokens, ops::Schedule schedule);
@@ -80,6 +89,7 @@ private:
   std::vector<int32_t> slotsInOrder(uint32_t firstRank) const;
 
   const MoeBenchOptions &options;
+  MoeShape shape;
   Progress progress;
   DataType dtype = DataType::BF16;
   ops::Activation activation = ops::Activation::None;
@@ -122,11 +132,8 @@ Status MoeBench::run(const Knobs &knobs) {
   for (const int64_t tokens : options.tokens)
     if (tokens < 1 || tokens % options.ranks != 0)
       return invalidArgument(fmt::format("--tokens {}: multiples of the {} ranks are accepted", tokens, options.ranks));
-  if (options.topK > options.experts)
-    return invalidArgument(
-        fmt::format("--top-k {}: at most the {} experts are accepted", options.topK, options.experts));
-  // Slices of whole 16 bytes, which the fast forms need.
-  innerOfRank = ops::ceilDivide(ops::ceilDivide(options.inner, options.ranks), 8) * 8;
+  std::vector<MoeShape> shapes;
+  DITRON_RETURN_IF_ERROR(readShapes(shapes));
   seeOnlyGpusOf(options.target, options.ranks);
   DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(options.target));
   simulated = target.simulated;
@@ -140,46 +147,69 @@ Status MoeBench::run(const Knobs &knobs) {
   DITRON_ASSIGN_OR_RETURN(world, runtime::World::local(options.ranks, target.text, worldOptions));
   DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(world->target(), knobs));
   data.emplace(dtype, options.seed);
-  const std::string gpu = world->rank(0).attributes().name;
-  table = fmt::format("{} of {}, hidden {}, inner {} ({} of a rank{}), top {} of {} experts, {} x {}\n{:>10}  "
-                      "{:<12}{:>12}{:>12}{:>12}{:>10}{:>10}\n",
-                      options.name, toString(dtype), options.hidden, options.inner, innerOfRank,
-                      activation == ops::Activation::None ? "" : fmt::format(", {}", toString(activation)),
-                      options.topK, options.experts, options.ranks, gpu, "tokens", "schedule", "single us", "graph us",
-                      "in a row us", "TFLOP/s", "error");
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    shape = shapes[i];
+    Status done = benchShape();
+    if (!done.isOk())
+      return options.shapes.empty() ? done : done.withContext(options.shapes[i]);
+  }
+  progress.stop();
+  if (!options.quiet)
+    fmt::print(textStream(options.jsonFile, ""), "{}", table);
+  const nlohmann::ordered_json page = {{"operator", options.name},
+                                       {"target", target.text},
+                                       {"gpu", world->rank(0).attributes().name},
+                                       {"ranks", options.ranks},
+                                       {"dtype", toString(dtype)},
+                                       {"activation", options.activation},
+                                       {"rows", report}};
+  return writeReport("--json", options.jsonFile, page.dump(1) + "\n");
+}
+
+Status MoeBench::readShapes(std::vector<MoeShape> &shapes) const {
+  for (const std::string &text : options.shapes) {
+    DITRON_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, parseShape(text, 4, "HIDDENxINNERxEXPERTSxTOPK"));
+    if (sizes[2] > ops::mostExperts || sizes[3] > ops::mostTopK)
+      return invalidArgument(fmt::format("--shape '{}': up to {} experts and topK up to {} are accepted", text,
+                                         ops::mostExperts, ops::mostTopK));
+    shapes.push_back({sizes[0], sizes[1], static_cast<uint32_t>(sizes[2]), static_cast<uint32_t>(sizes[3])});
+  }
+  if (shapes.empty())
+    shapes.push_back(options.shape);
+  for (const MoeShape &each : shapes)
+    if (each.topK > each.experts)
+      return invalidArgument(fmt::format("top {} of {} experts: at most all experts are accepted (--top-k, --shape)",
+                                         each.topK, each.experts));
+  return Status::ok();
+}
+
+Status MoeBench::benchShape() {
+  // Slices of whole 16 bytes, which the fast forms need.
+  innerOfRank = ops::ceilDivide(ops::ceilDivide(shape.inner, options.ranks), 8) * 8;
+  table += fmt::format("{} of {}, hidden {}, inner {} ({} of a rank{}), top {} of {} experts, {} x {}\n{:>10}  "
+                       "{:<12}{:>12}{:>12}{:>12}{:>10}{:>10}\n",
+                       options.name, toString(dtype), shape.hidden, shape.inner, innerOfRank,
+                       activation == ops::Activation::None ? "" : fmt::format(", {}", toString(activation)), shape.topK,
+                       shape.experts, options.ranks, world->rank(0).attributes().name, "tokens", "schedule",
+                       "single us", "graph us", "in a row us", "TFLOP/s", "error");
   for (const int64_t tokens : options.tokens)
     for (const ops::Schedule schedule : {ops::Schedule::Overlapped, ops::Schedule::Unfused})
       if (schedule == ops::Schedule::Overlapped || options.unfused)
         DITRON_RETURN_IF_ERROR(
             benchOf(tokens, schedule)
                 .withContext(fmt::format("{} of {} tokens, {}", options.name, tokens, toString(schedule))));
-  progress.stop();
-  if (!options.quiet)
-    fmt::print(textStream(options.jsonFile, ""), "{}", table);
-  const nlohmann::ordered_json page = {{"operator", options.name},
-                                       {"target", target.text},
-                                       {"gpu", gpu},
-                                       {"ranks", options.ranks},
-                                       {"dtype", toString(dtype)},
-                                       {"hidden", options.hidden},
-                                       {"inner", options.inner},
-                                       {"inner_of_rank", innerOfRank},
-                                       {"experts", options.experts},
-                                       {"top_k", options.topK},
-                                       {"activation", options.activation},
-                                       {"rows", report}};
-  return writeReport("--json", options.jsonFile, page.dump(1) + "\n");
+  return Status::ok();
 }
 
 void MoeBench::chooseExperts(int64_t tokens) {
   std::mt19937 random(static_cast<uint32_t>(options.seed + 1));
-  std::vector<int32_t> all(options.experts);
+  std::vector<int32_t> all(shape.experts);
   std::iota(all.begin(), all.end(), 0);
   chosen.clear();
   slotWeights.clear();
   for (int64_t token = 0; token < tokens; ++token)
-    for (uint32_t j = 0; j < options.topK; ++j) {
-      std::swap(all[j], all[j + random() % (options.experts - j)]);
+    for (uint32_t j = 0; j < shape.topK; ++j) {
+      std::swap(all[j], all[j + random() % (shape.experts - j)]);
       chosen.push_back(all[j]);
       slotWeights.push_back(static_cast<float>(1 + random() % 7) / 8);
     }
@@ -198,13 +228,13 @@ std::vector<int32_t> MoeBench::slotsInOrder(uint32_t firstRank) const {
 }
 
 Status MoeBench::makeGather(int64_t tokens, ops::Schedule schedule) {
-  const int64_t own = tokens / options.ranks, slots = own * options.topK;
+  const int64_t own = tokens / options.ranks, slots = own * shape.topK;
   ops::AllGatherMoeOptions made;
   made.dtype = made.resultType = dtype;
-  made.hidden = options.hidden;
+  made.hidden = shape.hidden;
   made.columns = innerOfRank;
-  made.experts = options.experts;
-  made.topK = options.topK;
+  made.experts = shape.experts;
+  made.topK = shape.topK;
   made.maxTokensPerRank = own;
   made.weightOrder = order;
   made.activation = activation;
@@ -216,11 +246,11 @@ Status MoeBench::makeGather(int64_t tokens, ops::Schedule schedule) {
   for (uint32_t id : world->localRanks()) {
     Operands &o = operands[id];
     runtime::Rank &rank = world->rank(id);
-    DITRON_ASSIGN_OR_RETURN(o.tokens, rank.allocate(dtype, own * options.hidden, "tokens"));
+    DITRON_ASSIGN_OR_RETURN(o.tokens, rank.allocate(dtype, own * shape.hidden, "tokens"));
     DITRON_ASSIGN_OR_RETURN(o.ids, rank.allocate(DataType::I32, slots, "ids"));
     DITRON_ASSIGN_OR_RETURN(o.slotWeights, rank.allocate(DataType::F32, slots, "slot weights"));
-    DITRON_ASSIGN_OR_RETURN(o.weights, rank.allocate(dtype, options.experts * innerOfRank * options.hidden, "weights"));
-    DITRON_ASSIGN_OR_RETURN(o.result, rank.allocate(dtype, tokens * options.topK * resultColumns(), "rows"));
+    DITRON_ASSIGN_OR_RETURN(o.weights, rank.allocate(dtype, shape.experts * innerOfRank * shape.hidden, "weights"));
+    DITRON_ASSIGN_OR_RETURN(o.result, rank.allocate(dtype, tokens * shape.topK * resultColumns(), "rows"));
     DITRON_RETURN_IF_ERROR(data->fill(o.tokens, tokensSalt + id));
     DITRON_RETURN_IF_ERROR(data->fill(o.weights, weightsSalt + id));
     DITRON_RETURN_IF_ERROR(o.ids.upload(chosen.data() + id * slots, o.ids.bytes()));
@@ -231,19 +261,19 @@ Status MoeBench::makeGather(int64_t tokens, ops::Schedule schedule) {
 }
 
 Status MoeBench::makeReduction(int64_t tokens, ops::Schedule schedule) {
-  const int64_t slots = tokens * options.topK, own = tokens / options.ranks;
+  const int64_t slots = tokens * shape.topK, own = tokens / options.ranks;
   ops::MoeReductionOptions made;
   made.result = isScattered() ? ops::MoeResult::Scattered : ops::MoeResult::Everywhere;
   made.dtype = made.resultType = dtype;
   made.depth = innerOfRank;
-  made.hidden = options.hidden;
+  made.hidden = shape.hidden;
   made.maxTokens = tokens;
   made.weightOrder = order;
   made.schedule = schedule;
   ops::GroupedGemmProblem problem;
   problem.maxRows = slots;
-  problem.experts = options.experts;
-  problem.n = options.hidden;
+  problem.experts = shape.experts;
+  problem.n = shape.hidden;
   problem.k = innerOfRank;
   problem.dtype = problem.resultType = dtype;
   problem.order = order;
@@ -254,13 +284,12 @@ Status MoeBench::makeReduction(int64_t tokens, ops::Schedule schedule) {
   for (uint32_t id : world->localRanks()) {
     Operands &o = operands[id];
     runtime::Rank &rank = world->rank(id);
-    DITRON_ASSIGN_OR_RETURN(o.routing,
-                            ops::Routing::create(rank, *jit, {options.experts, options.topK, tokens, blockM}));
+    DITRON_ASSIGN_OR_RETURN(o.routing, ops::Routing::create(rank, *jit, {shape.experts, shape.topK, tokens, blockM}));
     DITRON_ASSIGN_OR_RETURN(o.ids, rank.allocate(DataType::I32, slots, "ids"));
     DITRON_ASSIGN_OR_RETURN(o.slotWeights, rank.allocate(DataType::F32, slots, "slot weights"));
     DITRON_ASSIGN_OR_RETURN(o.rows, rank.allocate(dtype, slots * innerOfRank, "rows"));
-    DITRON_ASSIGN_OR_RETURN(o.weights, rank.allocate(dtype, options.experts * innerOfRank * options.hidden, "weights"));
-    DITRON_ASSIGN_OR_RETURN(o.result, rank.allocate(dtype, (isScattered() ? own : tokens) * options.hidden, "result"));
+    DITRON_ASSIGN_OR_RETURN(o.weights, rank.allocate(dtype, shape.experts * innerOfRank * shape.hidden, "weights"));
+    DITRON_ASSIGN_OR_RETURN(o.result, rank.allocate(dtype, (isScattered() ? own : tokens) * shape.hidden, "result"));
     DITRON_RETURN_IF_ERROR(data->fill(o.rows, rowsSalt + id));
     DITRON_RETURN_IF_ERROR(data->fill(o.weights, weightsSalt + id));
     DITRON_RETURN_IF_ERROR(o.ids.upload(chosen.data(), o.ids.bytes()));
@@ -285,7 +314,7 @@ Status MoeBench::enqueue(uint32_t id) {
 }
 
 double MoeBench::product(uint64_t rowSalt, int64_t row, uint32_t id, int32_t expert, int64_t column) const {
-  const int64_t n = gathers() ? innerOfRank : options.hidden, k = gathers() ? options.hidden : innerOfRank;
+  const int64_t n = gathers() ? innerOfRank : shape.hidden, k = gathers() ? shape.hidden : innerOfRank;
   double sum = 0;
   for (int64_t depth = 0; depth < k; ++depth)
     sum += double(data->at(rowSalt, row * k + depth)) *
@@ -295,7 +324,7 @@ double MoeBench::product(uint64_t rowSalt, int64_t row, uint32_t id, int32_t exp
 }
 
 double MoeBench::gatheredElement(uint32_t id, int32_t slot, int64_t column) const {
-  const int64_t own = tokensOfCall / options.ranks, token = slot / options.topK;
+  const int64_t own = tokensOfCall / options.ranks, token = slot / shape.topK;
   const auto of = [&](int64_t each) { return product(tokensSalt + token / own, token % own, id, chosen[slot], each); };
   if (activation != ops::Activation::SwiGlu)
     return of(column);
@@ -306,7 +335,7 @@ double MoeBench::gatheredElement(uint32_t id, int32_t slot, int64_t column) cons
 double MoeBench::reducedElement(int64_t token, int64_t column) const {
   double sum = 0;
   for (uint32_t id = 0; id < options.ranks; ++id)
-    for (int64_t slot = token * options.topK; slot < (token + 1) * options.topK; ++slot)
+    for (int64_t slot = token * shape.topK; slot < (token + 1) * shape.topK; ++slot)
       sum += slotWeights[slot] * product(rowsSalt + id, rowOfSlot[slot], id, chosen[slot], column);
   return sum;
 }
@@ -316,7 +345,7 @@ Expected<double> MoeBench::errorOf(int64_t tokens) {
   RelativeError error(dtype);
   for (uint32_t id : world->localRanks()) {
     DITRON_ASSIGN_OR_RETURN(const std::vector<float> actual, operands[id].result.downloadFloats());
-    const int64_t columns = gathers() ? resultColumns() : options.hidden;
+    const int64_t columns = gathers() ? resultColumns() : shape.hidden;
     const std::vector<int32_t> slots = gathers() ? slotsInOrder(id) : std::vector<int32_t>();
     uint64_t state = options.seed + id + 1;
     for (uint64_t i = 0; i < samples; ++i) {
@@ -343,7 +372,14 @@ Status MoeBench::benchOf(int64_t tokens, ops::Schedule schedule) {
   chooseExperts(tokens);
   DITRON_RETURN_IF_ERROR(gathers() ? makeGather(tokens, schedule) : makeReduction(tokens, schedule));
   std::string errorText = "-";
-  nlohmann::ordered_json row = {{"tokens", tokens}, {"schedule", toString(schedule)}};
+  nlohmann::ordered_json row = {{"hidden", shape.hidden},
+                                {"inner", shape.inner},
+                                {"inner_of_rank", innerOfRank},
+                                {"experts", shape.experts},
+                                {"top_k", shape.topK},
+                                {"tokens", tokens},
+                                {"schedule", toString(schedule)},
+                                {"plan", (gathers() ? gather->productPlan() : reduction->productPlan()).text()}};
   runtime::Buffer planted;
   for (int call = 0; options.check && call < 2; ++call) {
     DITRON_RETURN_IF_ERROR(plantBefore(options.fault, *world, planted));
@@ -382,7 +418,7 @@ Status MoeBench::benchOf(int64_t tokens, ops::Schedule schedule) {
     row["graph_us"] = times.asGraph;
     row["in_a_row_us"] = times.inARow;
   }
-  const double flops = 2.0 * double(tokens) * options.topK * double(innerOfRank) * double(options.hidden);
+  const double flops = 2.0 * double(tokens) * shape.topK * double(innerOfRank) * double(shape.hidden);
   const auto shown = [](double value) { return value > 0 ? fmt::format("{:.1f}", value) : "-"; };
   const double teraflops = microseconds > 0 ? flops / microseconds * 1e-6 : 0;
   row["teraflops_of_rank"] = teraflops;
@@ -420,20 +456,25 @@ void addMoeBenchCommands(CLI::App &bench, CommandContext &context) {
         ->delimiter(',')
         ->check(integerBetween(1, INT32_MAX))
         ->capture_default_str();
-    command->add_option("--hidden", options.hidden, "Elements of a token")
+    command->add_option("--hidden", options.shape.hidden, "Elements of a token")
         ->check(integerBetween(1, INT32_MAX))
         ->capture_default_str();
     command
-        ->add_option("--inner", options.inner,
+        ->add_option("--inner", options.shape.inner,
                      "Columns of an expert's first weights on all ranks together, rounded up to multiples of 8 on each")
         ->check(integerBetween(1, INT32_MAX))
         ->capture_default_str();
-    command->add_option("--experts", options.experts, "Number of experts")
+    command->add_option("--experts", options.shape.experts, "Number of experts")
         ->check(integerBetween(1, ops::mostExperts))
         ->capture_default_str();
-    command->add_option("--top-k", options.topK, "Experts of a token")
+    command->add_option("--top-k", options.shape.topK, "Experts of a token")
         ->check(integerBetween(1, ops::mostTopK))
         ->capture_default_str();
+    command
+        ->add_option("--shape", options.shapes,
+                     "HIDDENxINNERxEXPERTSxTOPK instead of these four, several with commas between")
+        ->delimiter(',')
+        ->type_name("SHAPE");
     command->add_option("--dtype", options.dtype, "Of tokens and weights: bf16, fp16 or fp32")->capture_default_str();
     command->add_option("--weights", options.weights, "Those of an expert are [N, K] (nk) or [K, N] (kn)")
         ->check(CLI::IsMember({"nk", "kn"}))

@@ -12,7 +12,7 @@ namespace ditron::tool {
 
 /// `ditron bench ag_gemm|gemm_rs|gemm_ar`: one operator with chosen shapes, checked when asked to, as text and as JSON.
 void addBenchCommand(CLI::App &app, CommandContext &context);
-/// `ditron bench gemm|softmax|rmsnorm|attention|orders`, below `ditron bench`: kernels of one GPU.
+/// `ditron bench gemm|grouped_gemm|softmax|rmsnorm|attention|orders`, below `ditron bench`: kernels of one GPU.
 void addKernelBenchCommands(CLI::App &bench, CommandContext &context);
 /// `ditron bench all_reduce|all_gather|...`, below `ditron bench`: collectives by sizes and plans.
 void addCollectiveBenchCommands(CLI::App &bench, CommandContext &context);
