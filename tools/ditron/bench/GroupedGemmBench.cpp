@@ -39,7 +39,7 @@ Expected<Shape> parse(const std::string &text) {
   DITRON_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, parseShape(text, 5, shapeForm));
   if (sizes[3] > ops::mostExperts || sizes[4] > std::min<int64_t>(sizes[3], ops::mostTopK))
     return invalidArgument(fmt::format("--shape '{}': up to {} experts are accepted, and up to {} of them for a token",
-                                       text, ops::mostExperts, ops::mostTopK));
+                                       text, ops::mostExperts, std::min<int64_t>(sizes[3], ops::mostTopK)));
   return Shape{sizes[0], sizes[1], sizes[2], static_cast<uint32_t>(sizes[3]), static_cast<uint32_t>(sizes[4])};
 }
 
