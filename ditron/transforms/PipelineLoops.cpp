@@ -27,6 +27,10 @@
 //      loop: async_wait S-2; fence_async; warpgroup_wait 0 (the dot before); [barrier]; warpgroup_dot slot i; copy i+S-1
 // The copy overwrites what the dot of the iteration before has read: hence that dot is waited for before the barrier. A dot that
 // only accumulates is waited for there, one iteration late, and after the loop; others where they were.
+// With S > 3 those that only accumulate stay in flight over the barrier, so that the tensor cores always have something to do:
+//      loop: async_wait S-3; fence_async; [barrier]; warpgroup_dot slot i; copy i+S-2; warpgroup_wait 1 (the dot before)
+// The copy overwrites what the dot of the iteration before the last has read, for which all warps have waited before the barrier. It runs
+// one iteration less ahead for that.
 //
 // Not done: values of `other` that are not zero (they would need a select after the read), loads with explicit num_stages that
 // feed no dot, loops with nested loops.
@@ -114,6 +118,7 @@ public:
   bool run() {
     if (!bodyAllowsCopies() || !findLoads())
       return false;
+    dotsStayInFlight = stages > 3 && allDotsAccumulate() && readOnlyRings();
     sortSlice();
     allocateBuffers();
     SmallVector<Value> carried = emitPrologue();
@@ -351,13 +356,16 @@ private:
     return next;
   }
 
-  /// Copies of the first S-1 iterations. Returns the ahead arguments' values for iteration S-1.
+  /// Iterations that copies run ahead.
+  int distance() const { return dotsStayInFlight ? stages - 2 : stages - 1; }
+
+  /// Copies of the first iterations. Returns the ahead arguments' values for the one that the loop's first copy is for.
   SmallVector<Value> emitPrologue() {
     OpBuilder builder(loop);
     SmallVector<Value> ahead;
     for (unsigned index : aheadArgs)
       ahead.push_back(loop.getInitArgs()[index]);
-    for (int iteration = 0; iteration < stages - 1; ++iteration) {
+    for (int iteration = 0; iteration < distance(); ++iteration) {
       IRMapping mapping;
       for (auto [index, value] : llvm::zip(aheadArgs, ahead))
         mapping.map(loop.getRegionIterArg(index), value);
@@ -379,12 +387,14 @@ private:
     Value slot = loop.getRegionIterArg(first);
 
     builder.setInsertionPointToStart(loop.getBody());
-    dgpu::AsyncWaitOp::create(builder, loc, stages - 2);
-    // (i + S - 1) mod S is the slot before slot i.
+    dgpu::AsyncWaitOp::create(builder, loc, distance() - 1);
     Value zero = constant(builder, i32, 0), one = constant(builder, i32, 1), last = constant(builder, i32, stages - 1);
-    Value before = arith::SubIOp::create(builder, loc, slot, one);
-    Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, slot, zero);
-    Value copySlot = arith::SelectOp::create(builder, loc, isFirst, last, before);
+    // (i + distance) mod S, by going back.
+    Value back = constant(builder, i32, stages - distance());
+    Value before = arith::SubIOp::create(builder, loc, slot, back);
+    Value isBegin = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, slot, back);
+    Value wrapped = arith::AddIOp::create(builder, loc, slot, constant(builder, i32, distance()));
+    Value copySlot = arith::SelectOp::create(builder, loc, isBegin, wrapped, before);
     IRMapping mapping;
     for (auto [position, index] : llvm::enumerate(aheadArgs))
       mapping.map(loop.getRegionIterArg(index), loop.getRegionIterArg(first + 1 + position));
@@ -393,7 +403,7 @@ private:
       dgpu::FenceAsyncOp::create(builder, loc);
       builder.setInsertionPointAfter(dot);
     }
-    emitCopies(builder, mapping, advance(builder, loop.getInductionVar(), stages - 1), copySlot);
+    emitCopies(builder, mapping, advance(builder, loop.getInductionVar(), distance()), copySlot);
     SmallVector<Value> next = nextAhead(mapping);
 
     for (StagedLoad &entry : staged)
@@ -461,32 +471,52 @@ private:
         fence->erase();
     }
     // A wait whose value is the next iteration's accumulator and nothing else moves there.
+    if (!allDotsAccumulate())
+      return;
     SmallVector<dgpu::WarpgroupWaitOp> waits(body->getOps<dgpu::WarpgroupWaitOp>());
-    for (dgpu::WarpgroupWaitOp wait : waits)
-      if (!onlyAccumulates(wait))
-        return;
     SmallVector<unsigned> indices;
     for (dgpu::WarpgroupWaitOp wait : waits) {
       indices.push_back(wait.getResult(0).use_begin()->getOperandNumber());
       wait.getResult(0).replaceAllUsesWith(wait.getSources()[0]);
       wait.erase();
     }
-    SmallVector<Value> carried, results;
+    Operation *yield = body->getTerminator();
+    SmallVector<Value> carried, started, results;
     for (unsigned index : indices) {
       carried.push_back(loop.getRegionIterArg(index));
+      started.push_back(yield->getOperand(index));
       results.push_back(loop.getResult(index));
     }
     OpBuilder builder(loop.getContext());
-    builder.setInsertionPointAfter(*body->getOps<dgpu::FenceAsyncOp>().begin());
-    waitFor(builder, carried);
+    if (dotsStayInFlight) {
+      builder.setInsertionPoint(yield);
+      waitFor(builder, started, static_cast<uint32_t>(started.size()));
+    } else {
+      builder.setInsertionPointAfter(*body->getOps<dgpu::FenceAsyncOp>().begin());
+      waitFor(builder, carried, 0);
+    }
     builder.setInsertionPointAfter(loop);
-    waitFor(builder, results);
+    waitFor(builder, results, 0);
   }
 
-  void waitFor(OpBuilder &builder, ValueRange values) {
-    auto wait = dgpu::WarpgroupWaitOp::create(builder, loop.getLoc(), values, 0);
+  void waitFor(OpBuilder &builder, ValueRange values, uint32_t pending) {
+    auto wait = dgpu::WarpgroupWaitOp::create(builder, loop.getLoc(), values, pending);
     for (auto [value, complete] : llvm::zip(values, wait.getResults()))
       value.replaceAllUsesExcept(complete, wait);
+  }
+
+  /// True if there are warpgroup dots that read rings, and all of the body's only accumulate.
+  bool allDotsAccumulate() {
+    return llvm::any_of(staged, [](const StagedLoad &entry) { return entry.store; }) &&
+           llvm::all_of(loop.getBody()->getOps<dgpu::WarpgroupWaitOp>(),
+                        [&](dgpu::WarpgroupWaitOp wait) { return onlyAccumulates(wait); });
+  }
+
+  /// True if all that is stored for the dots is copied to rings: what is stored otherwise has one slot, which a dot in flight may be reading.
+  bool readOnlyRings() {
+    auto stores = loop.getBody()->getOps<dgpu::BufferStoreOp>();
+    return std::distance(stores.begin(), stores.end()) ==
+           llvm::count_if(staged, [](const StagedLoad &entry) { return entry.store; });
   }
 
   /// True for the wait of a dot that adds to a carried value, which nothing else uses, and hands it on; the dot reads no
@@ -575,6 +605,7 @@ private:
   SmallVector<StagedLoad> staged;
   llvm::SetVector<Operation *> slice;
   llvm::SetVector<unsigned> aheadArgs;
+  bool dotsStayInFlight = false; ///< Over the barrier of the next iteration.
 };
 
 class PipelineLoopsPass : public impl::PipelineLoopsBase<PipelineLoopsPass> {

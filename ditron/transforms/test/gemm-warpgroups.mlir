@@ -4,6 +4,24 @@
 // RUN:   --dgpu-pipeline-loops --canonicalize --cse --dgpu-allocate-shared --dgpu-insert-barriers --dgpu-verify-layouts \
 // RUN:   --dgpu-verify-allocation | FileCheck %s
 
+// RUN: sed 's/num_stages = 3/num_stages = 5/' %s | ditron-opt --dgpu-warpgroup-dots --dgpu-assign-layouts --dgpu-remove-conversions \
+// RUN:   --dgpu-pipeline-loops --canonicalize --cse --dgpu-allocate-shared --dgpu-insert-barriers --dgpu-verify-layouts \
+// RUN:   --dgpu-verify-allocation | FileCheck %s --check-prefix=DEEP
+
+// With more stages a dot stays in flight over the barrier, and copies run one iteration less ahead.
+// DEEP-COUNT-3: dgpu.async_commit
+// DEEP: %[[LOOP:.*]]:4 = scf.for %{{.*}} iter_args(%[[ACC:[^ ]*]] = %{{[^,]*}}, %[[SLOT:[^ ]*]] =
+// DEEP-NEXT: dgpu.async_wait 2
+// DEEP: dgpu.fence_async
+// DEEP-NEXT: dgpu.barrier
+// DEEP-NEXT: %[[D:.*]] = dgpu.warpgroup_dot %{{.*}}[%[[SLOT]]], %{{.*}}[%[[SLOT]]], %[[ACC]]
+// DEEP-NOT: dgpu.barrier
+// DEEP: dgpu.async_commit
+// DEEP: %[[W:.*]] = dgpu.warpgroup_wait 1, %[[D]]
+// DEEP: scf.yield %[[W]]
+// DEEP: }
+// DEEP-NEXT: dgpu.warpgroup_wait 0, %[[LOOP]]#0
+
 // CHECK-DAG: #[[$C:L[0-9]*]] = #dgpu.layout<64x64, reg = {j0 j3 j4 j5 i3}, lane = [j1 j2 i0 i1 i2], warp = [i4 i5]>
 // CHECK-DAG: #[[$SA:S[0-9]*]] = #dgpu.shared<64x32, bits = 16, offset = [j0 j1 j2 j3 j4 i0 i1^j3 i2^j4 i3 i4 i5]>
 // CHECK-DAG: #[[$SB:S[0-9]*]] = #dgpu.shared<32x64, bits = 16, offset = [j0 j1 j2 j3 j4 j5 i0^j3 i1^j4 i2^j5 i3 i4]>
