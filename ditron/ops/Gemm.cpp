@@ -34,8 +34,8 @@ struct TileForm {
   double efficiency;
   double fixedSteps;
   uint32_t blocksPerMultiprocessor;
-  /// What is lost of products of many waves with K = 14336, less in proportion with 7168 to that: blocks drift apart in K, and fetch
-  /// from memory what others have had in the L2 cache. Small tiles fetch more.
+  /// What is lost of products of 31 waves with K = 14336, less in proportion with 7168 to that, or of 62 waves with 7168: blocks drift apart
+  /// in K, and fetch from memory what others have had in the L2 cache. Small tiles fetch more.
   double lostWhenDeep = 0;
 };
 
@@ -140,8 +140,9 @@ double predictedSteps(const GemmProblem &problem, const TileForm &form, uint32_t
   const double steps = static_cast<double>(ceilDivide(problem.k, tile.blockK)) * tileSize * tile.blockK / 64.0;
   const double waves = static_cast<double>(ceilDivide(tiles, slots));
   constexpr double deep = 7168, manyWaves = 31;
-  const double lost = std::clamp(form.lostWhenDeep * (static_cast<double>(problem.k) / deep - 1), 0.0, 2 * form.lostWhenDeep) *
-                      std::min(waves / manyWaves, 1.0);
+  const double depths = std::clamp(static_cast<double>(problem.k) / deep - 1, 0.0, 2.0) * std::min(waves / manyWaves, 1.0);
+  const double turns = problem.k < deep ? 0 : std::clamp(waves / manyWaves - 1, 0.0, 2.0);
+  const double lost = form.lostWhenDeep * (depths + turns);
   if (const std::optional<SplitTail> tail = splitTailOf(problem, form.plan, multiprocessors)) {
     // It must promise more than the model errs: 128x128 has gained 2 to 8 % where 6 and 11 were promised, and nothing where 3 were.
     constexpr double doubt = 1.04;

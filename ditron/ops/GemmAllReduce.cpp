@@ -17,16 +17,16 @@ constexpr std::string_view operation = "GemmAllReduce", kernelFile = "gemm_all_r
 /// The exchange of the two-shot form is bound by memory and links: long rows, many bytes on their way. Blocks of the same number on all
 /// ranks make and fetch the same tiles, so their number is the same everywhere: no more than this.
 constexpr uint32_t exchangeM = 16, exchangeN = 256, exchangeWarps = 8, mostExchangeBlocks = 128;
-/// Of the few blocks beside the product: more loads on their way.
-constexpr uint32_t besideM = 32;
+/// Of the few blocks beside the product: many loads on their way in each multiprocessor.
+constexpr uint32_t besideM = 64, besideWarps = 32;
 /// And some multiprocessors stay free for another operator's product, for which blocks of ours may be waiting on other ranks.
 uint32_t exchangeBlocksOf(int64_t tiles, uint32_t multiprocessors) {
   return static_cast<uint32_t>(
       std::clamp<int64_t>(multiprocessors * 3 / 4, 1, std::min<int64_t>(tiles, mostExchangeBlocks)));
 }
-/// Blocks that reduce beside those of the product: one of 33 to one of 11 multiprocessors, and as many as make no tile later than it would
-/// be with the fewest of them.
-uint32_t blocksBeside(int64_t tiles, uint32_t multiprocessors) {
+/// What the product leaves to the sums beside it: one of 33 to one of 11 multiprocessors, as many as make no tile later than it would be with
+/// the fewest of them.
+uint32_t sparedMultiprocessors(int64_t tiles, uint32_t multiprocessors) {
   const uint32_t least = std::max(1u, multiprocessors / 33), most = std::max(1u, multiprocessors / 11);
   const int64_t waves = ceilDivide(tiles, multiprocessors - least);
   return std::clamp(multiprocessors - static_cast<uint32_t>(ceilDivide(tiles, waves)), least, most);
@@ -212,7 +212,7 @@ Status GemmAllReduce::allocateTwoShot() {
   for (uint32_t id : world->localRanks()) {
     PerRank &own = *ranks[id];
     DITRON_ASSIGN_OR_RETURN(own.side, runtime::SideStream::create(world->rank(id), "gemm_ar", 2));
-    DITRON_ASSIGN_OR_RETURN(own.tickets, world->rank(id).allocate(DataType::I32, mostChunks, "gemm_ar_reduced_by"));
+    DITRON_ASSIGN_OR_RETURN(own.ticket, world->rank(id).allocate(DataType::I32, 1, "gemm_ar_reduced_by"));
     DITRON_ASSIGN_OR_RETURN(own.partial,
                             world->rank(id).allocate(partialType(), optionValues.maxRows * columns, "gemm_ar_partial"));
   }
@@ -287,8 +287,8 @@ Expected<ProductPlan::Parts> GemmAllReduce::makeParts(runtime::Rank &rank, const
   using runtime::Lane;
   const auto &[rows, depth, strides] = shape;
   const runtime::Pointer a = operands[Operand::A], b = operands[Operand::B], out = operands[Operand::Result];
-  const OperandLaunch::Names all = OperandLaunch::withEpilogue(
-      {{"a_ptr", Operand::A}, {"b_ptr", Operand::B}, {"out_ptr", Operand::Result}}, optionValues.epilogue);
+  const OperandLaunch::Names product =
+      OperandLaunch::withEpilogue({{"a_ptr", Operand::A}, {"b_ptr", Operand::B}}, optionValues.epilogue);
   const AllReduceChoice choice = choiceFor(rows);
   ProductPlan::Parts parts;
   if (isOneLaunch(choice.form)) {
@@ -299,11 +299,13 @@ Expected<ProductPlan::Parts> GemmAllReduce::makeParts(runtime::Rank &rank, const
     DITRON_RETURN_IF_ERROR(verifyTile(shape, tile->tile));
     const OneLaunchResult result =
         choice.form == AllReduceForm::OneShot ? OneLaunchResult::Everywhere : OneLaunchResult::EverywhereByOwners;
+    OperandLaunch::Names names = product;
+    names.emplace_back("out_ptr", Operand::Result);
     DITRON_ASSIGN_OR_RETURN(
         OperandLaunch whole,
         OperandLaunch::create(*kernels, rank,
                               oneLaunch.call(rank, result, a, b, out, operands.epilogue(), rows, depth, strides, *tile),
-                              all));
+                              names));
     parts.sequence.launch(Lane::Main, whole.call.prepared());
     parts.launches.push_back(std::move(whole));
     return parts;
@@ -315,32 +317,36 @@ Expected<ProductPlan::Parts> GemmAllReduce::makeParts(runtime::Rank &rank, const
   const Chunks chunks = chunksFor(rows, choice);
   DITRON_ASSIGN_OR_RETURN(OperandLaunch enter, OperandLaunch::create(*kernels, rank, words.enter(rank), {}));
   DITRON_ASSIGN_OR_RETURN(OperandLaunch gemm,
-                          OperandLaunch::create(*kernels, rank, gemmCall(rank, operands, shape, chunks), all));
-  DITRON_ASSIGN_OR_RETURN(OperandLaunch reduce,
-                          OperandLaunch::create(*kernels, rank,
-                                                exchangeCall(rank, "reduce_rows", out, strides.c, chunks),
-                                                {{"out_ptr", Operand::Result}}));
-  DITRON_ASSIGN_OR_RETURN(OperandLaunch gather,
-                          OperandLaunch::create(*kernels, rank,
-                                                exchangeCall(rank, "gather_rows", out, strides.c, chunks),
-                                                {{"out_ptr", Operand::Result}}));
+                          OperandLaunch::create(*kernels, rank, gemmCall(rank, operands, shape, chunks), product));
+  auto exchange = [&](Exchange part, uint32_t chunk) {
+    return OperandLaunch::create(*kernels, rank, exchangeCall(rank, part, chunk, out, strides.c, chunks),
+                                 {{"out_ptr", Operand::Result}});
+  };
+  const uint32_t last = chunks.count - 1;
   parts.sequence = runtime::CallSequence(ranks[rank.id()]->side);
-  parts.sequence.launch(Lane::Main, enter.call.prepared());
+  auto launch = [&](Lane lane, OperandLaunch &&made) {
+    parts.sequence.launch(lane, made.call.prepared());
+    parts.launches.push_back(std::move(made));
+  };
+  launch(Lane::Main, std::move(enter));
   if (choice.form == AllReduceForm::Unfused)
-    parts.sequence.launch(Lane::Main, gemm.call.prepared());
+    launch(Lane::Main, std::move(gemm));
   parts.sequence.join(Lane::Side);
   addPushes(rank, chunks, parts.sequence);
-  if (chunks.count > 1) {
-    parts.sequence.join(Lane::SecondSide);
-    addFetches(rank, chunks, strides.c, parts.sequence);
+  for (uint32_t chunk = 0; chunk < last; ++chunk) {
+    DITRON_ASSIGN_OR_RETURN(OperandLaunch beside, exchange(Exchange::ReduceBeside, chunk));
+    if (chunk == 0)
+      parts.sequence.join(Lane::SecondSide);
+    launch(Lane::SecondSide, std::move(beside));
+    addFetches(rank, chunks, chunk, strides.c, parts.sequence);
   }
   if (choice.form == AllReduceForm::TwoShot)
-    parts.sequence.launch(Lane::Main, gemm.call.prepared());
-  parts.sequence.launch(Lane::Main, reduce.call.prepared());
-  parts.sequence.launch(Lane::Main, gather.call.prepared());
+    launch(Lane::Main, std::move(gemm));
+  for (Exchange part : {Exchange::Reduce, Exchange::Gather}) {
+    DITRON_ASSIGN_OR_RETURN(OperandLaunch made, exchange(part, last));
+    launch(Lane::Main, std::move(made));
+  }
   parts.sequence.join(Lane::Main);
-  for (OperandLaunch *each : {&enter, &gemm, &reduce, &gather})
-    parts.launches.push_back(std::move(*each));
   return parts;
 }
 
@@ -424,34 +430,31 @@ void GemmAllReduce::addPushes(runtime::Rank &rank, const Chunks &chunks, runtime
   }
 }
 
-void GemmAllReduce::addFetches(const runtime::Rank &rank, const Chunks &chunks, int64_t strideOut,
+void GemmAllReduce::addFetches(const runtime::Rank &rank, const Chunks &chunks, uint32_t chunk, int64_t strideOut,
                                runtime::CallSequence &sequence) const {
   using runtime::Lane;
   const auto columns = static_cast<uint64_t>(optionValues.columns);
   const uint64_t elementBytes = sizeOf(optionValues.typeOfResult());
-  const uint32_t id = rank.id(), numRanks = rank.numRanks();
-  for (uint32_t chunk = 0; chunk + 1 < chunks.count; ++chunk)
-    for (uint32_t step = 1; step < numRanks; ++step) {
-      const uint32_t owner = (id + step) % numRanks;
-      const RowShards segments = chunks.segments(chunk);
-      const auto rows = static_cast<uint64_t>(segments.rowsOf(owner));
-      // A gate that is opened is waited for, whatever there is to fetch: the next call closes it.
-      sequence.signalWait(Lane::SecondSide, words.arrivals(id) + (owner * mostChunks + chunk),
-                          runtime::Compare::GreaterEqual, 1);
-      if (rows == 0)
-        continue;
-      const auto firstRow = static_cast<uint64_t>(chunk * chunks.chunkRows + segments.firstRowOf(owner));
-      runtime::Copy copy =
-          runtime::Copy::of({}, reduced.on(owner) + chunk * chunks.longestSegment() * optionValues.columns,
-                            rows * columns, fmt::format("ar_fetch from {}", owner));
-      if (static_cast<uint64_t>(strideOut) != columns) {
-        copy.rowBytes = copy.sourcePitch = columns * elementBytes;
-        copy.destinationPitch = static_cast<uint64_t>(strideOut) * elementBytes;
-        copy.rows = rows;
-      }
-      sequence.copyToCaller(Lane::SecondSide, std::move(copy),
-                            firstRow * static_cast<uint64_t>(strideOut) * elementBytes);
+  const RowShards segments = chunks.segments(chunk);
+  for (uint32_t step = 1; step < rank.numRanks(); ++step) {
+    const uint32_t owner = (rank.id() + step) % rank.numRanks();
+    const auto rows = static_cast<uint64_t>(segments.rowsOf(owner));
+    // A gate that is opened is waited for, whatever there is to fetch: the next call closes it.
+    sequence.signalWait(Lane::SecondSide, words.arrivals(rank.id()) + (owner * mostChunks + chunk),
+                        runtime::Compare::GreaterEqual, 1);
+    if (rows == 0)
+      continue;
+    const auto firstRow = static_cast<uint64_t>(chunk * chunks.chunkRows + segments.firstRowOf(owner));
+    const runtime::Pointer sums = reduced.on(owner) + chunk * chunks.longestSegment() * optionValues.columns;
+    runtime::Copy copy = runtime::Copy::of({}, sums, rows * columns, fmt::format("ar_fetch from {}", owner));
+    if (static_cast<uint64_t>(strideOut) != columns) {
+      copy.rowBytes = copy.sourcePitch = columns * elementBytes;
+      copy.destinationPitch = static_cast<uint64_t>(strideOut) * elementBytes;
+      copy.rows = rows;
     }
+    sequence.copyToCaller(Lane::SecondSide, std::move(copy),
+                          firstRow * static_cast<uint64_t>(strideOut) * elementBytes);
+  }
 }
 
 KernelCall GemmAllReduce::gemmCall(const runtime::Rank &rank, const OperandPointers &operands,
@@ -459,52 +462,32 @@ KernelCall GemmAllReduce::gemmCall(const runtime::Rank &rank, const OperandPoint
   const TileConfig tile = tileFor(chunks.rows);
   const uint32_t multiprocessors = rank.attributes().multiprocessors, id = rank.id();
   const int64_t tiles = tilesOf(tile, chunks.rows, optionValues.columns);
-  const bool exchanges = chunks.count > 1;
-  uint32_t exchangeBlocks = 0;
-  if (exchanges) {
-    const uint32_t wanted = choiceFor(chunks.rows).exchangeBlocks;
-    exchangeBlocks = wanted ? wanted : blocksBeside(tiles, multiprocessors);
-    exchangeBlocks = std::min(exchangeBlocks, multiprocessors / 2);
-  }
-  const auto gemmBlocks = static_cast<uint32_t>(
-      hasTensorCopies(rank.world()) ? std::min<int64_t>(tiles, multiprocessors - exchangeBlocks) : tiles);
+  const uint32_t kept = chunks.count > 1 ? blocksBeside(rank, chunks) : 0;
   // Of a single chunk segments are complete in the order in which they are sent, but for rows of tiles that share a group. Of several, a whole
   // one is sent while the next is computed: each group reads all of B, so that larger ones are faster.
-  const int64_t orderedRows = exchanges ? chunks.chunkRows : chunks.longestSegment();
+  const int64_t orderedRows = chunks.count > 1 ? chunks.chunkRows : chunks.longestSegment();
   const auto orderedTiles = static_cast<uint32_t>(ceilDivide(orderedRows, tile.blockM));
   KernelCall call;
   call.source = kernelFile;
   call.kernel = kernelName;
   call.numWarps = tile.numWarps;
   call.numStages = tile.numStages;
-  call.grid = {gemmBlocks + exchangeBlocks, 1, 1};
+  call.grid = {
+      static_cast<uint32_t>(hasTensorCopies(rank.world()) ? std::min<int64_t>(tiles, multiprocessors - kept) : tiles),
+      1, 1};
   call.arguments = {{"a_ptr", operands[Operand::A]},
                     {"b_ptr", operands[Operand::B]},
                     {"partial_ptr", ranks[id]->partial.pointer()},
                     {"counter_ptr", words.counters(id)},
                     {"gate_ptr", words.gates(id)},
-                    {"scatter_ptr", scatter.on(id)},
-                    {"reduced_ptr", reduced.on(id)},
-                    {"out_ptr", operands[Operand::Result]},
-                    {"arrived_ptr", arrived.on(id)},
-                    {"ticket_ptr", ranks[id]->tickets.pointer()},
-                    {"fetch_ptr", words.arrivals(id)},
-                    {"generation_ptr", words.generation(id)},
                     {"M", chunks.rows},
                     {"N", optionValues.columns},
                     {"K", shape.size},
                     {"stride_a", shape.strides.a},
                     {"stride_b", shape.strides.b},
-                    {"stride_out", shape.strides.c},
                     {"chunk_rows", chunks.chunkRows},
                     {"rank", id},
-                    {"gemm_blocks", gemmBlocks},
-                    {"exchanged_chunks", chunks.count - 1},
-                    {"WORLD_SIZE", rank.numRanks()},
-                    {"CHUNKS", mostChunks},
-                    {"EXCHANGE", exchanges},
-                    {"EXCHANGE_M", besideM},
-                    {"EXCHANGE_N", exchangeN}};
+                    {"WORLD_SIZE", rank.numRanks()}};
   call.arguments.emplace_back("B_TRANSPOSED", optionValues.weightOrder == MatrixOrder::Transposed);
   TileConfig ordered = tile;
   ordered.groupM = std::min(tile.groupM, std::max(2u, orderedTiles));
@@ -513,37 +496,50 @@ KernelCall GemmAllReduce::gemmCall(const runtime::Rank &rank, const OperandPoint
   return call;
 }
 
-KernelCall GemmAllReduce::exchangeCall(const runtime::Rank &rank, std::string_view kernel, runtime::Pointer out,
+uint32_t GemmAllReduce::blocksBeside(const runtime::Rank &rank, const Chunks &chunks) const {
+  const uint32_t multiprocessors = rank.attributes().multiprocessors;
+  const uint32_t wanted = choiceFor(chunks.rows).exchangeBlocks;
+  return wanted
+             ? std::min(wanted, multiprocessors / 2)
+             : sparedMultiprocessors(tilesOf(tileFor(chunks.rows), chunks.rows, optionValues.columns), multiprocessors);
+}
+
+KernelCall GemmAllReduce::exchangeCall(const runtime::Rank &rank, Exchange part, uint32_t chunk, runtime::Pointer out,
                                        int64_t strideOut, const Chunks &chunks) const {
-  const uint32_t id = rank.id(), chunk = chunks.count - 1;
+  const uint32_t id = rank.id();
+  const bool beside = part == Exchange::ReduceBeside;
   const int64_t tiles =
       ceilDivide(chunks.segments(chunk).rowsPerRank, exchangeM) * ceilDivide(optionValues.columns, exchangeN);
   KernelCall call;
   call.source = kernelFile;
-  call.kernel = kernel;
-  call.numWarps = exchangeWarps;
-  call.grid = {exchangeBlocksOf(tiles, rank.attributes().multiprocessors), 1, 1};
-  if (kernel == "reduce_rows")
-    call.arguments = {{"partial_ptr", ranks[id]->partial.pointer()},
-                      {"scatter_ptr", scatter.on(id)},
-                      {"arrived_ptr", arrived.on(id)},
-                      {"gate_ptr", words.gates(id)}};
-  for (auto &argument : std::vector<std::pair<std::string, runtime::Argument>>{{"reduced_ptr", reduced.on(id)},
-                                                                               {"out_ptr", out},
-                                                                               {"finished_ptr", finished.on(id)},
-                                                                               {"generation_ptr", words.generation(id)},
-                                                                               {"chunk", chunk},
-                                                                               {"M", chunks.rows},
-                                                                               {"N", optionValues.columns},
-                                                                               {"stride_out", strideOut},
-                                                                               {"chunk_rows", chunks.chunkRows},
-                                                                               {"rank", id},
-                                                                               {"WORLD_SIZE", rank.numRanks()},
-                                                                               {"CHUNKS", mostChunks},
-                                                                               {"BLOCKS", mostExchangeBlocks},
-                                                                               {"EXCHANGE_M", exchangeM},
-                                                                               {"EXCHANGE_N", exchangeN}})
-    call.arguments.push_back(std::move(argument));
+  call.kernel = beside ? "reduce_rows_beside" : part == Exchange::Reduce ? "reduce_rows" : "gather_rows";
+  call.numWarps = beside ? besideWarps : exchangeWarps;
+  call.grid = {beside ? blocksBeside(rank, chunks) : exchangeBlocksOf(tiles, rank.attributes().multiprocessors), 1, 1};
+  auto add = [&](std::initializer_list<std::pair<std::string, runtime::Argument>> arguments) {
+    call.arguments.insert(call.arguments.end(), arguments);
+  };
+  if (part != Exchange::Gather)
+    add({{"partial_ptr", ranks[id]->partial.pointer()},
+         {"scatter_ptr", scatter.on(id)},
+         {"arrived_ptr", arrived.on(id)},
+         {"gate_ptr", words.gates(id)}});
+  if (beside)
+    add({{"ticket_ptr", ranks[id]->ticket.pointer()}, {"fetch_ptr", words.arrivals(id)}});
+  else
+    add({{"finished_ptr", finished.on(id)}, {"BLOCKS", mostExchangeBlocks}});
+  add({{"reduced_ptr", reduced.on(id)},
+       {"out_ptr", out},
+       {"generation_ptr", words.generation(id)},
+       {"chunk", chunk},
+       {"M", chunks.rows},
+       {"N", optionValues.columns},
+       {"stride_out", strideOut},
+       {"chunk_rows", chunks.chunkRows},
+       {"rank", id},
+       {"WORLD_SIZE", rank.numRanks()},
+       {"CHUNKS", mostChunks},
+       {"EXCHANGE_M", beside ? besideM : exchangeM},
+       {"EXCHANGE_N", exchangeN}});
   return call;
 }
 

@@ -6,7 +6,7 @@
 //   OneShot        few rows: one launch. Blocks push their tiles to all ranks, wait for everybody's, and add.
 //   FusedTwoShot   more rows: one launch too. Blocks push the parts of their tiles to the parts' owners, which add and push the sums.
 //   TwoShot        many rows: GEMM+ReduceScatter's order and gates, in chunks of rows; the owner of a segment adds, and all fetch the
-//                  sums. While the product computes a chunk, a few of its blocks add those before it, and the copy engine fetches them.
+//                  sums. While the product computes a chunk, a few multiprocessors add those before it, and the copy engine fetches them.
 //   Unfused        the product, then the exchange: the floor to compare with.
 //
 // Operands and result are ordinary memory. Device code: kernels/gemm_all_reduce.
@@ -56,7 +56,7 @@ struct GemmAllReduceOptions {
   int64_t depth = 0; ///< K of most calls, where it is known: for the choice of tiles only. The same on all ranks.
   uint32_t chunks =
       0; ///< TwoShot: parts of the rows whose exchange runs beside the product of the next; 0: by the number of rows.
-  uint32_t exchangeBlocks = 0; ///< TwoShot with several chunks: blocks for that; 0: by the GPU. The same on all ranks.
+  uint32_t exchangeBlocks = 0; ///< TwoShot with several chunks: multiprocessors for that; 0: by the GPU.
   std::optional<OneLaunchTile> oneLaunchTile = std::nullopt;
   uint32_t concurrentCalls = 2; ///< Of the forms of one launch: OneLaunchOptions.
   /// Of all calls instead of what the tables say, for tuners and tests: form, tiles, chunks and exchange blocks. Every rank must give the
@@ -96,7 +96,7 @@ private:
   struct PerRank {
     std::shared_ptr<runtime::SideStream> side;
     runtime::Buffer partial; ///< [maxRows, columns]
-    runtime::Buffer tickets; ///< By chunk: exchange blocks that have reduced it; zeros between calls.
+    runtime::Buffer ticket;  ///< Blocks that have reduced a chunk beside the product; zero between chunks.
   };
   /// The rows of a call, cut: chunks, each of which is dealt out to the ranks.
   struct Chunks {
@@ -134,14 +134,17 @@ private:
                                             const ProductShape &shape);
   Chunks chunksFor(int64_t rows, const AllReduceChoice &choice) const;
   void addPushes(runtime::Rank &rank, const Chunks &chunks, runtime::CallSequence &sequence) const;
-  /// Of the sums of all chunks but the last.
-  void addFetches(const runtime::Rank &rank, const Chunks &chunks, int64_t strideOut,
+  /// Of a chunk's sums.
+  void addFetches(const runtime::Rank &rank, const Chunks &chunks, uint32_t chunk, int64_t strideOut,
                   runtime::CallSequence &sequence) const;
   KernelCall gemmCall(const runtime::Rank &rank, const OperandPointers &operands, const ProductShape &shape,
                       const Chunks &chunks) const;
-  /// `kernel`: reduce_rows or gather_rows.
-  KernelCall exchangeCall(const runtime::Rank &rank, std::string_view kernel, runtime::Pointer out, int64_t strideOut,
-                          const Chunks &chunks) const;
+  /// Sums of a chunk of several that is not the last, beside the product of the next; sums, and their fetching, of the last.
+  enum class Exchange { ReduceBeside, Reduce, Gather };
+  KernelCall exchangeCall(const runtime::Rank &rank, Exchange part, uint32_t chunk, runtime::Pointer out,
+                          int64_t strideOut, const Chunks &chunks) const;
+  /// Multiprocessors that the product leaves to the sums, where there are several chunks.
+  uint32_t blocksBeside(const runtime::Rank &rank, const Chunks &chunks) const;
 
   Options optionValues;
   runtime::World *world = nullptr;

@@ -2,7 +2,7 @@
 
 out[M, N] = sum over ranks of A[M, K_r] @ B[K_r, N] on every rank, added in fp32 in ascending rank order, so that all ranks have the same bits.
 
-Two-shot (`gemm_all_reduce`, `reduce_rows`, `gather_rows`): the rows are cut into chunks, the rows of a chunk into a segment for
+Two-shot (`gemm_all_reduce`, `reduce_rows_beside`, `reduce_rows`, `gather_rows`): the rows are cut into chunks, the rows of a chunk into a segment for
 each rank. The product goes through the chunks, in each of them through the segments of the ranks rank + 1, ..., rank; a second
 stream pushes complete segments to their owners with the copy engine; the owner adds, and every rank fetches the sums from the owners
 into its own result, which is ordinary memory: those of the last chunk by loads, the others by the copy engine. What the words mean is in kernels/tensor_parallel_gemm, whose `enter` begins these calls too.
@@ -83,27 +83,12 @@ def reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, ga
             tl.store(result + place + tile_rows[:, None] * stride_out + tile_columns[None, :], value, mask=mask)
 
 
-@triton.jit
-def open_fetches(ticket_ptr, fetch_ptr, chunk, rank, num_blocks, WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr):
-    """Behind this block's tiles of a chunk: the last block to come opens the gates of the copies that fetch the chunk's sums from here."""
-    if tl.atomic_add(ticket_ptr + chunk, 1, sem="acq_rel", scope="gpu") == num_blocks - 1:
-        tl.store(ticket_ptr + chunk, 0)
-        peer = tid(0)
-        if (peer < WORLD_SIZE) & (peer != rank):
-            st(dl.symm_at(fetch_ptr, peer) + rank * CHUNKS + chunk, 1, scope="sys", semantic="release")
-
-
 @triton.jit(do_not_specialize=["rank", "bias_columns"])
-def gemm_all_reduce(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, ticket_ptr, fetch_ptr,
-                    generation_ptr, M, N, K, stride_a, stride_b, stride_out, chunk_rows, rank, gemm_blocks, exchanged_chunks, WORLD_SIZE: tl.constexpr,
-                    CHUNKS: tl.constexpr, EXCHANGE: tl.constexpr, EXCHANGE_M: tl.constexpr, EXCHANGE_N: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
-                    GROUP_SIZE_M: tl.constexpr, B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr, a_scale_ptr=None, b_scale_ptr=None,
-                    bias_ptr=None, bias_columns=0, ROW_SCALES: tl.constexpr = False, COLUMN_SCALES: tl.constexpr = False):
-    """partial = A @ B * scales + bias by the programs below gemm_blocks; opens gate_ptr[chunk, s] when the last tile with rows of segment s of a chunk has
-    been stored. The programs above, with EXCHANGE, reduce the chunks below exchanged_chunks meanwhile, whose sums are then fetched by
-    copies: they come last in the grid, so that they never keep a place from a tile that they wait for, and are few.
-    """
-    program = tl.program_id(0)
+def gemm_all_reduce(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, M, N, K, stride_a, stride_b, chunk_rows, rank, WORLD_SIZE: tl.constexpr,
+                    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_SIZE_M: tl.constexpr, B_TRANSPOSED: tl.constexpr,
+                    PRECISION: tl.constexpr, a_scale_ptr=None, b_scale_ptr=None, bias_ptr=None, bias_columns=0,
+                    ROW_SCALES: tl.constexpr = False, COLUMN_SCALES: tl.constexpr = False):
+    """partial = A @ B * scales + bias; opens gate_ptr[chunk, s] when the last tile with rows of segment s of a chunk has been stored."""
     num_pid_m = tl.cdiv(M, BLOCK_M)
     num_pid_n = tl.cdiv(N, BLOCK_N)
     a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
@@ -111,12 +96,8 @@ def gemm_all_reduce(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, scatter_pt
     partial_desc = tl.make_tensor_descriptor(partial_ptr, shape=[M, N], strides=[N, 1], block_shape=[BLOCK_M, BLOCK_N])
     steps = tl.cdiv(K, BLOCK_K)
     tl.assume(steps > 0)
-    num_tiles = num_pid_m * num_pid_n
-    if EXCHANGE:
-        if program >= gemm_blocks:
-            num_tiles = 0
     FETCH_AHEAD: tl.constexpr = can_fetch_ahead(b_ptr.dtype.element_ty, B_TRANSPOSED)
-    for tile in tl.range(program, num_tiles, gemm_blocks, warp_specialize=FETCH_AHEAD):
+    for tile in tl.range(tl.program_id(0), num_pid_m * num_pid_n, tl.num_programs(0), warp_specialize=FETCH_AHEAD):
         chunk, pid_m, pid_n = chunked_tile(tile, M, num_pid_n, chunk_rows, rank, WORLD_SIZE, BLOCK_M, GROUP_SIZE_M)
         sums = matmul_tile(a_desc, b_desc, pid_m * BLOCK_M, pid_n * BLOCK_N, 0, steps, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION)
         value = scaled_tile(sums, pid_m * BLOCK_M, pid_n * BLOCK_N, M, N, a_scale_ptr, 1, b_scale_ptr, bias_ptr, bias_columns, ROW_SCALES,
@@ -138,15 +119,22 @@ def gemm_all_reduce(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, scatter_pt
             done = atomic_add(counter_ptr + word, 1, scope="gpu", semantic="acq_rel")
             if done == tiles - 1:
                 st(gate_ptr + word, 1, scope="sys", semantic="release")
-    if EXCHANGE:
-        if program >= gemm_blocks:
-            generation = tl.load(generation_ptr)
-            block = program - gemm_blocks
-            num_blocks = tl.num_programs(0) - gemm_blocks
-            for chunk in range(exchanged_chunks):
-                reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, generation, chunk, M, N, stride_out,
-                             chunk_rows, rank, block, num_blocks, WORLD_SIZE, CHUNKS, EXCHANGE_M, EXCHANGE_N)
-                open_fetches(ticket_ptr, fetch_ptr, chunk, rank, num_blocks, WORLD_SIZE, CHUNKS)
+
+
+@triton.jit(do_not_specialize=["rank", "chunk"])
+def reduce_rows_beside(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, ticket_ptr, fetch_ptr, generation_ptr, chunk, M, N,
+                       stride_out, chunk_rows, rank, WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr, EXCHANGE_M: tl.constexpr,
+                       EXCHANGE_N: tl.constexpr):
+    """The first half of a chunk's exchange while the product goes on with the next: few programs, on multiprocessors that the product leaves. The
+    last one to end opens the gates of the copies that fetch the sums from here."""
+    num_blocks = tl.num_programs(0)
+    reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, tl.load(generation_ptr), chunk, M, N, stride_out, chunk_rows,
+                 rank, tl.program_id(0), num_blocks, WORLD_SIZE, CHUNKS, EXCHANGE_M, EXCHANGE_N)
+    if tl.atomic_add(ticket_ptr, 1, sem="acq_rel", scope="gpu") == num_blocks - 1:
+        tl.store(ticket_ptr, 0)
+        peer = tid(0)
+        if (peer < WORLD_SIZE) & (peer != rank):
+            st(dl.symm_at(fetch_ptr, peer) + rank * CHUNKS + chunk, 1, scope="sys", semantic="release")
 
 
 @triton.jit(do_not_specialize=["rank", "chunk"])
