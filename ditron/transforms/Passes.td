@@ -211,6 +211,33 @@ def OrderLanes : Pass<"dgpu-order-lanes", "::mlir::ModuleOp"> {
   let dependentDialects = ["::ditron::dgpu::DgpuDialect"];
 }
 
+def AnnotateAccesses : Pass<"dgpu-annotate-accesses", "::mlir::ModuleOp"> {
+  let summary = "says how each access of memory is made";
+  let description = [{
+    After layouts, before the lowering takes tensors apart.
+    1. Tensor loads, tensor stores and asynchronous copies get `dgpu.vector_axis` and `dgpu.vector_elems`: along the dimension whose
+       neighbours one thread holds, as many elements as are contiguous and aligned, have one value of the mask and fit the widest
+       access; the dimension that allows most.
+    2. Accesses through pointers that come from dist.shared_alloc, through arithmetic, branches and loops, get `dgpu.generic`.
+    3. Scalar stores that only some threads reach or whose address differs between threads, and such assertions, get
+       `dist.per_thread`: the work of every thread that gets there. Others are the work of the block's first thread.
+    4. The load of an scf.while that carries nothing and does nothing else gets `dist.spin`: only memory ends that loop.
+    An access without the first two attributes is made element by element.
+  }];
+  let options = [Option<"maxVectorBytes", "max-vector-bytes", "int64_t", /*default=*/"16",
+                        "widest access of one thread">];
+}
+
+def GuardEffects : Pass<"dgpu-guard-effects", "::mlir::ModuleOp"> {
+  let summary = "side effects of regions on scalars happen once for each application";
+  let description = [{
+    Threads that hold copies of an element all compute what the region of a reduction, scan or map makes of it. Each operation with an
+    effect in such a region is put under `scf.if` with the condition dgpu.performs and gets `dist.per_thread`; where its results are
+    used, the other threads get zeros, and later what the performing thread got.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::ditron::dgpu::DgpuDialect"];
+}
+
 def VerifyLayouts : Pass<"dgpu-verify-layouts", "::mlir::ModuleOp"> {
   let summary = "phase contract: every tensor has a layout that fits the kernel";
   let description = [{

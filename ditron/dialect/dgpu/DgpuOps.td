@@ -96,6 +96,25 @@ def Dgpu_OrderLanesOp
   let assemblyFormat = "(`(` $later^ `:` type($later) `)` `after` `(` $earlier `:` type($earlier) `)`)? attr-dict";
 }
 
+def Dgpu_PerformsOp : Dgpu_Op<"performs", [Pure, ParentOneOf<["::ditron::tile::ReduceOp", "::ditron::tile::ScanOp",
+                                                              "::ditron::tile::MapElementwiseOp"]>]> {
+  let summary = "true in the thread that performs the side effects of this application of the region";
+  let description = [{
+    Several threads may compute the same application of a region on scalars, because they hold copies of the same elements. Its side
+    effects happen once: dgpu-guard-effects puts them under this condition.
+
+    ```mlir
+    %y = tile.map_elementwise(%x, %p) pack 1 { ^bb0(%a: i32, %q: !tile.ptr<i32>):
+      %mine = dgpu.performs
+      scf.if %mine { tile.store %q, %a {dist.per_thread} : !tile.ptr<i32>, i32 }
+      tile.yield %a : i32
+    } : ...
+    ```
+  }];
+  let results = (outs I1:$result);
+  let assemblyFormat = "attr-dict";
+}
+
 def Dgpu_BufferPermuteOp : Dgpu_Op<"buffer_permute", [Pure]> {
   let summary = "the same bytes with their dimensions in another order";
   let description = [{Dimension d of the result is dimension order[d] of the source. Nothing moves: only the shared layout is renamed.}];
@@ -130,8 +149,12 @@ def Dgpu_MbarrierExpectOp : Dgpu_MbarrierOp<"mbarrier_expect"> {
 }
 def Dgpu_MbarrierArriveOp : Dgpu_MbarrierOp<"mbarrier_arrive"> {
   let summary = "one lane of every executing warp arrives";
-  let description = [{`cluster`: at the other block's mbarrier too, where there are clusters.}];
-  let arguments = (ins Dgpu_Mbarriers:$bars, I32:$slot, Optional<I1>:$predicate, UnitAttr:$cluster);
+  let description = [{
+    `cluster`: at the other block's mbarrier too, where there are clusters. `after_loads` (dgpu-order-arrivals): the lanes of the warp
+    meet first, since each of them has read for itself what the arrival gives free.
+  }];
+  let arguments = (ins Dgpu_Mbarriers:$bars, I32:$slot, Optional<I1>:$predicate, UnitAttr:$cluster,
+      UnitAttr:$after_loads);
   let assemblyFormat = "$bars `[` $slot `]` (`if` $predicate^)? attr-dict `:` qualified(type($bars))";
 }
 def Dgpu_MbarrierWaitOp : Dgpu_MbarrierOp<"mbarrier_wait"> {
@@ -145,16 +168,38 @@ def Dgpu_MbarrierWaitOp : Dgpu_MbarrierOp<"mbarrier_wait"> {
 // Tensor copies: offsets outermost dimension first, as in the language
 //===------------------------------------------------------------------------------------------------------------------===//
 
+def Dgpu_TmaPrefetchOp
+    : Dgpu_Op<"tma_prefetch", [MemoryEffects<[MemRead<Tile_GlobalMemory>, MemWrite<Dgpu_SharedMemory>]>]> {
+  let summary = "one thread hints that copies by this map will follow";
+  let description = [{
+    Whoever copies first then finds the map in the cache. Has no other effect; it stands at the entry of a kernel.
+
+    ```mlir
+    dgpu.tma_prefetch %map
+    ```
+  }];
+  let arguments = (ins Dgpu_TensorMap:$map);
+  let assemblyFormat = "$map attr-dict";
+}
 def Dgpu_TmaLoadOp : Dgpu_Op<"tma_load", [MemoryEffects<[MemRead<Tile_GlobalMemory>, MemWrite<Dgpu_SharedMemory>]>]> {
   let summary = "one lane starts copying a tile of a tensor into a slot; its bytes count at an mbarrier";
   let description = [{
     The tile is that of the buffer. The lowering cuts it into boxes of the map: panels as wide as the swizzle along the fastest dimension,
     at most 256 rows. All bytes count, out of range or not. `evict`: how long the L2 cache shall keep what is read. `cluster`: both blocks of
     the cluster get here for the same tile; where there are clusters each fetches half of the boxes, into the same slot of both.
+    `box` and `swizzle_bytes` are those of the map (dgpu-bind-tensor-maps), sizes outermost first.
   }];
   let arguments = (ins Dgpu_TensorMap:$map, Variadic<I32>:$offsets, Dgpu_AnyBuffer:$buffer, I32:$slot,
-                       Dgpu_Mbarriers:$bars, I32:$barSlot,
-                       DefaultValuedAttr<Tile_EvictionPolicyAttr, "::ditron::tile::EvictionPolicy::Normal">:$evict, UnitAttr:$cluster);
+      Dgpu_Mbarriers:$bars, I32:$barSlot,
+      DefaultValuedAttr<Tile_EvictionPolicyAttr, "::ditron::tile::EvictionPolicy::Normal">:$evict, UnitAttr:$cluster,
+      OptionalAttr<DenseI64ArrayAttr>:$box, OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$swizzle_bytes);
+  // Of a map whose box is not yet known.
+  let builders = [OpBuilder<(ins "::mlir::Value":$map, "::mlir::ValueRange":$offsets, "::mlir::Value":$buffer,
+                                "::mlir::Value":$slot, "::mlir::Value":$bars, "::mlir::Value":$barSlot,
+                                "::ditron::tile::EvictionPolicy":$evict, "bool":$cluster),
+                            [{
+    build($_builder, $_state, map, offsets, buffer, slot, bars, barSlot, evict, cluster, ::mlir::DenseI64ArrayAttr(), ::mlir::IntegerAttr());
+  }]>];
   let assemblyFormat = "$map `[` $offsets `]` `to` $buffer `[` $slot `]` `,` $bars `[` $barSlot `]` attr-dict `:` qualified(type($buffer)) `,` qualified(type($bars))";
   let hasVerifier = 1;
 }
@@ -162,9 +207,17 @@ def Dgpu_TmaStoreOp : Dgpu_Op<"tma_store", [MemoryEffects<[MemRead<Dgpu_SharedMe
   let summary = "thread 0 of the partition starts copying a slot to a tile of a tensor";
   let description = [{
     With `warpgroups`, the first thread of warpgroup warpgroups[i] copies the i-th 64 rows instead; boxes then have 64 rows.
+    `box` and `swizzle_bytes`: as of tma_load.
   }];
   let arguments = (ins Dgpu_AnyBuffer:$buffer, I32:$slot, Dgpu_TensorMap:$map, Variadic<I32>:$offsets,
-                       OptionalAttr<DenseI32ArrayAttr>:$warpgroups);
+      OptionalAttr<DenseI32ArrayAttr>:$warpgroups, OptionalAttr<DenseI64ArrayAttr>:$box,
+      OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$swizzle_bytes);
+  // Of a map whose box is not yet known.
+  let builders = [OpBuilder<(ins "::mlir::Value":$buffer, "::mlir::Value":$slot, "::mlir::Value":$map,
+                                "::mlir::ValueRange":$offsets, "::mlir::DenseI32ArrayAttr":$warpgroups),
+                            [{
+    build($_builder, $_state, buffer, slot, map, offsets, warpgroups, ::mlir::DenseI64ArrayAttr(), ::mlir::IntegerAttr());
+  }]>];
   let assemblyFormat = "$buffer `[` $slot `]` `to` $map `[` $offsets `]` attr-dict `:` qualified(type($buffer))";
   let hasVerifier = 1;
 }
