@@ -238,6 +238,35 @@ def GuardEffects : Pass<"dgpu-guard-effects", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::ditron::dgpu::DgpuDialect"];
 }
 
+def BindTensorMaps : Pass<"dgpu-bind-tensor-maps", "::mlir::ModuleOp"> {
+  let summary = "tensor copies learn the boxes of their maps, and kernels begin with a prefetch of each map";
+  let description = [{
+    1. dgpu.tma_load and dgpu.tma_store get `box` and `swizzle_bytes` of their map, from the attribute dgpu.tensor_map of the kernel's
+       argument. A copy by another map is an error.
+    2. Every function prefetches its maps at its entry (dgpu.tma_prefetch).
+  }];
+  let dependentDialects = ["::ditron::dgpu::DgpuDialect"];
+}
+
+def SinkTailWork : Pass<"dgpu-sink-tail-work", "::mlir::ModuleOp"> {
+  let summary = "scalar work that is needed only behind a loop of warpgroup dots is done under its last multiply";
+  let description = [{
+    1. Loops with a warpgroup dot that are followed by `warpgroup_wait 0`, with only pure operations in between.
+    2. Pure operations on scalars before such a loop, in its block, of which only what comes behind it makes use, move between loop
+       and wait.
+    3. A loop that is all of a branch with results: the operations before the branch are computed in both of its arms, in the first
+       behind the loop, and become results of the branch.
+  }];
+}
+
+def OrderArrivals : Pass<"dgpu-order-arrivals", "::mlir::ModuleOp"> {
+  let summary = "lanes meet before an arrival that gives free what they have read by loads";
+  let description = [{
+    In consumers (dgpu.warp_specialize) that read buffers by dgpu.buffer_load every dgpu.mbarrier_arrive gets `after_loads`. Reads by
+    warpgroup dots are complete for the whole warp when it has waited for them; a lane's own loads are not.
+  }];
+}
+
 def VerifyLayouts : Pass<"dgpu-verify-layouts", "::mlir::ModuleOp"> {
   let summary = "phase contract: every tensor has a layout that fits the kernel";
   let description = [{
