@@ -89,7 +89,7 @@ public:
   }
 
   Expected<target::TargetCode> generate(bool keepLLVM, bool keepAssembly) {
-    DITRON_RETURN_IF_ERROR(lowerToLLVM(run, *module));
+    DITRON_RETURN_IF_ERROR(lowerToLLVM(run, *module, *targetInfo));
     target::CodegenOptions options;
     options.optimizationLevel = static_cast<int>(job.options.knobs.optLevel);
     options.keepLLVMText = keepLLVM || run.isDumping();

@@ -83,9 +83,24 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   return Status::ok();
 }
 
-Status lowerToLLVM(StageRunner &run, mlir::ModuleOp module) {
+Status lowerToLLVM(StageRunner &run, mlir::ModuleOp module, const target::TargetInfo &target) {
+  transforms::AnnotateAccessesOptions accesses;
+  accesses.maxVectorBytes = target.maxVectorBytes();
+
+  // How wide each access is, and whose work: analyses of tensors can be asked for the last time here.
+  DITRON_RETURN_IF_ERROR(run.passes("accesses", module, transforms::createAnnotateAccesses(accesses)));
+  // Functions of reductions, scans and maps that store or assert do so once, whichever threads compute them.
+  DITRON_RETURN_IF_ERROR(run.passes("effects", module, transforms::createGuardEffects()));
+  // The boxes of tensor copies, final since stores were split; maps are fetched before their first use.
+  DITRON_RETURN_IF_ERROR(run.passes("tensor-maps", module, transforms::createBindTensorMaps()));
+  // What the program that makes machine code of our output needs to keep multiplies asynchronous.
+  DITRON_RETURN_IF_ERROR(run.passes("assembler", module, target.assemblerPasses()));
+  // Scalar work goes under the last multiply of a loop, also where the stage above has put the loop into a branch.
+  DITRON_RETURN_IF_ERROR(run.passes("tail-work", module, transforms::createSinkTailWork()));
+  // Slots that lanes have read by themselves are given back when all lanes have.
+  DITRON_RETURN_IF_ERROR(run.passes("arrivals", module, transforms::createOrderArrivals()));
   // One thread's program: a scalar per register of every tensor. The target's leaves are emitted here.
-  DITRON_RETURN_IF_ERROR(run.passes("lowering", module, target::createDitronToLLVMPass()));
+  DITRON_RETURN_IF_ERROR(run.passes("lowering", module, target::createDitronToLLVM()));
   // Address arithmetic is shared between the registers of a tensor.
   DITRON_RETURN_IF_ERROR(run.passes("lowered-cleanup", module, mlir::createCSEPass()));
   return Status::ok();

@@ -24,7 +24,7 @@ void annotateModule(mlir::ModuleOp module, const CompileOptions &options, target
 Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::TargetInfo &target);
 
 /// From there to the LLVM dialect.
-Status lowerToLLVM(StageRunner &run, mlir::ModuleOp module);
+Status lowerToLLVM(StageRunner &run, mlir::ModuleOp module, const target::TargetInfo &target);
 
 } // namespace ditron::compiler
 #endif // DITRON_COMPILER_PIPELINE_H

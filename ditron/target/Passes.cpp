@@ -7,6 +7,7 @@
 
 #include "ditron/target/common/Passes.h"
 #include "ditron/target/nvptx/NvptxTarget.h"
+#include "ditron/target/nvptx/Passes.h"
 #include "ditron/target/sim/SimTarget.h"
 
 namespace ditron::target {
@@ -18,7 +19,8 @@ void registerTargets() {
 
 void registerTargetPasses() {
   registerTargets();
-  registerDitronToLLVMPass();
+  registerTargetCommonPasses();
+  registerNvptxPasses();
 }
 
 } // namespace ditron::target

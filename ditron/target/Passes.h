@@ -10,7 +10,7 @@ namespace ditron::target {
 
 /// Makes every target known to createTargetInfo.
 void registerTargets();
-/// The same, and registers the pass `ditron-to-llvm` with the pass registry, for ditron-opt.
+/// The same, and registers the passes of all target rooms with the pass registry, for ditron-opt.
 void registerTargetPasses();
 
 } // namespace ditron::target

@@ -44,7 +44,7 @@ public:
     bool isTensor = isa<RankedTensorType>(op.getPtr().getType());
     bool isUsed = !op.getResult().use_empty();
     // In a region on scalars it is the work of whoever gets here, and his alone.
-    if (op->hasAttr(perThreadAttrName)) {
+    if (op->hasAttr(dist::perThreadAttrName)) {
       rewriter.replaceOpWithMultiple(op, {{emitElement(e, op, adaptor, 0, Value())}});
       return success();
     }

@@ -40,7 +40,7 @@ void forEachElement(Emitter &e, TargetInfo &target, Operation *op, Type type, Va
                     llvm::function_ref<void(Emitter &, int, ValueRange)> visit) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor) {
-    Value mine = op->hasAttr(perThreadAttrName) ? Value() : isFirstThread(e, target);
+    Value mine = op->hasAttr(dist::perThreadAttrName) ? Value() : isFirstThread(e, target);
     Value when = conditionOf ? conditionOf(e, 0) : Value();
     emitIf(e, e.conjunction(e.conjunction(mine, condition), when), {}, [&](Emitter &inner) -> SmallVector<Value> {
       visit(inner, 0, {});

@@ -141,7 +141,7 @@ public:
     GenericAddresses addresses(target, op);
     Type storage = getTypeConverter()->convertType(op.getType());
     Value loaded = target.orderedLoad(e, memoryType(storage), adaptor.getPtr().front(), op.getOrder(), op.getScope(),
-                                      op->hasAttr(spinAttrName));
+                                      op->hasAttr(dist::spinAttrName));
     rewriter.replaceOp(op, fromMemory(e, loaded, storage));
     return success();
   }

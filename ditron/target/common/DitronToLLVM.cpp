@@ -1,11 +1,7 @@
 //===- DitronToLLVM.cpp - The pass ditron-to-llvm ---------------------------------------------------------------------------===//
 //
-// The lowering in three conversions:
-//   1. tile, dist, dgpu, and all arith, math and scf that touch tensors, pointers or floats that the target does not compute
-//      in, become scalar code of one thread (1:N: a tensor is one value per register). Leaves are emitted here.
-//   2. scf becomes branches.
-//   3. arith, math, cf and func become LLVM.
-// The target's hooks run before and after.
+// The lowering in three conversions (see Passes.td), between the target's hooks. Patterns are in the files *ToLLVM.cpp; nothing is
+// rewritten here besides what they say.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/analysis/CheckLayouts.h"
@@ -35,46 +31,46 @@
 using namespace mlir;
 
 namespace ditron::target {
+#define GEN_PASS_DEF_DITRONTOLLVM
+#include "ditron/target/common/TargetPasses.h.inc"
+
 namespace {
 
-class DitronToLLVMPass : public PassWrapper<DitronToLLVMPass, OperationPass<ModuleOp>> {
-public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DitronToLLVMPass)
+/// Tensor maps arrive by value, as 128 bytes of the kernel's parameters.
+void passMapsByValue(ModuleOp module) {
+  auto bytes = TypeAttr::get(LLVM::LLVMArrayType::get(IntegerType::get(module.getContext(), 8), 128));
+  for (auto function : module.getOps<func::FuncOp>())
+    for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
+      if (isa<dgpu::TensorMapType>(type))
+        function.setArgAttr(i, LLVM::LLVMDialect::getByValAttrName(), bytes);
+}
 
-  DitronToLLVMPass() = default;
-  explicit DitronToLLVMPass(std::string name) { targetName = std::move(name); }
-  DitronToLLVMPass(const DitronToLLVMPass &other) : PassWrapper(other) {}
-
-  StringRef getArgument() const override { return "ditron-to-llvm"; }
-  StringRef getDescription() const override { return "Lower laid-out tile code to the LLVM dialect for a target"; }
-
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<LLVM::LLVMDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect, cf::ControlFlowDialect,
-                    func::FuncDialect, ub::UBDialect>();
-  }
+class DitronToLLVMPass : public impl::DitronToLLVMBase<DitronToLLVMPass> {
+  using DitronToLLVMBase::DitronToLLVMBase;
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    std::string name = targetName;
+    std::string name = target;
     if (auto attribute = module->getAttrOfType<StringAttr>(dgpu::targetAttrName); name.empty() && attribute)
       name = attribute.str();
-    Expected<std::unique_ptr<TargetInfo>> target = createTargetInfo(name);
-    if (!target.isOk()) {
-      emitError(module.getLoc(), target.status().message());
+    Expected<std::unique_ptr<TargetInfo>> leaves = createTargetInfo(name);
+    if (!leaves.isOk()) {
+      emitError(module.getLoc(), leaves.status().message());
       return signalPassFailure();
     }
-    if (failed(analysis::checkLayouts(module, "the lowering")) || failed(lower(module, **target)))
+    if (failed(analysis::checkLayouts(module, "the lowering")) || failed(checkHopper(module, **leaves)) ||
+        failed(lower(module, **leaves)))
       signalPassFailure();
   }
 
-private:
   LogicalResult lower(ModuleOp module, TargetInfo &target) {
     SmallVector<StringAttr> kernels;
     for (auto function : module.getOps<func::FuncOp>())
       kernels.push_back(function.getSymNameAttr());
-    annotateForLowering(module, target);
-    prepareScalarRegions(module);
-    if (failed(target.prepareModule(module)) || failed(prepareHopper(module, target)) || failed(toScalars(module, target)) || failed(toBranches(module)) ||
+    // Partitions are gone when the launch is described.
+    module->setAttr(launchWarpsAttrName, Builder(module.getContext()).getI32IntegerAttr(launchWarpsOf(module)));
+    passMapsByValue(module);
+    if (failed(target.prepareModule(module)) || failed(toScalars(module, target)) || failed(toBranches(module)) ||
         failed(toLLVM(module, target)))
       return failure();
     for (StringAttr kernel : kernels)
@@ -104,6 +100,7 @@ private:
     populateDotPatterns(patterns, lowering);
     populateSharedPatterns(patterns, lowering);
     populateHopperPatterns(patterns, lowering);
+    populatePartitionPatterns(patterns, lowering);
     populateWarpgroupPatterns(patterns, lowering);
     populateDistPatterns(patterns, lowering);
     populateThreadPatterns(patterns, lowering);
@@ -162,17 +159,7 @@ private:
       return remaining.front().emitError("a value changed its type where the lowering did not expect it");
     return success();
   }
-
-  Option<std::string> targetName{*this, "target", llvm::cl::desc("Full name of the target, for example sim:sm_80"),
-                                 llvm::cl::init("")};
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createDitronToLLVMPass(std::string target) {
-  return std::make_unique<DitronToLLVMPass>(std::move(target));
-}
-
-void registerDitronToLLVMPass() { PassRegistration<DitronToLLVMPass>(); }
-
 } // namespace ditron::target

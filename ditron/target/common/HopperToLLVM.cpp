@@ -46,7 +46,11 @@ public:
     const int count = static_cast<int>(op.getCount()) * (op.getCluster() && leaves.hasClusters() ? 2 : 1);
     for (int64_t slot = 0; slot < op.getType().getSlots(); ++slot)
       leaves.mbarrierInit(e, e.addBytes(bars, 8 * slot), count, first);
-    if (op->hasAttr(lastAllocAttrName)) {
+    // Operations are converted in their order, and these stand at the top level of the kernel only.
+    bool isLast = true;
+    for (Operation *next = op->getNextNode(); next; next = next->getNextNode())
+      isLast &= !isa<dgpu::MbarrierAllocOp>(next);
+    if (isLast) {
       leaves.mbarrierInitFence(e);
       target.blockBarrier(e);
     }
@@ -77,7 +81,7 @@ public:
                                 ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
     Value bar = mbarrierAddress(e, adaptor.getBars().front(), adaptor.getSlot().front());
-    if (op->hasAttr(afterLoadsAttrName))
+    if (op.getAfterLoads())
       target.warpBarrier(e);
     Value predicate = e.isZero(target.laneId(e));
     if (op.getPredicate())
@@ -114,12 +118,13 @@ struct BoxCopy {
 };
 
 /// The boxes that make up the tile of a slot.
-FailureOr<SmallVector<BoxCopy>> cutIntoBoxes(Emitter &e, Operation *op, dgpu::BufferType type, Value slotBase,
+template <typename CopyOp>
+FailureOr<SmallVector<BoxCopy>> cutIntoBoxes(Emitter &e, CopyOp op, dgpu::BufferType type, Value slotBase,
                                              ArrayRef<ValueRange> offsets) {
-  const layout::SharedLayout &shared = type.getLayout().getLayout();
-  ArrayRef<int64_t> box = cast<DenseI64ArrayAttr>(op->getAttr(boxAttrName)).asArrayRef();
-  const int swizzle = static_cast<int>(cast<IntegerAttr>(op->getAttr(swizzleAttrName)).getInt());
-  Expected<std::vector<layout::CopyBox>> boxes = layout::copyBoxes(shared, box, swizzle);
+  if (!op.getBox() || !op.getSwizzleBytes())
+    return op.emitOpError("does not say the box and the swizzle of its map; run dgpu-bind-tensor-maps first");
+  const int swizzle = static_cast<int>(*op.getSwizzleBytes());
+  Expected<std::vector<layout::CopyBox>> boxes = layout::copyBoxes(type.getLayout().getLayout(), *op.getBox(), swizzle);
   if (!boxes.isOk())
     return op->emitOpError("compiler bug: ") << boxes.status().message();
   if (type.getSlots() > 1 && type.getSlotBytes() % layout::copyAlignment(swizzle) != 0)
@@ -133,8 +138,22 @@ FailureOr<SmallVector<BoxCopy>> cutIntoBoxes(Emitter &e, Operation *op, dgpu::Bu
     for (size_t d = offsets.size(); d-- > 0;)
       copy.coordinates.push_back(e.add(offsets[d].front(), e.i32(part.start[d])));
   }
-  return copies;
+  return failure();
 }
+
+class TmaPrefetchPattern : public TilePattern<dgpu::TmaPrefetchOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::TmaPrefetchOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    Value first = isFirstThread(e, target);
+    target.hopper()->prefetchMap(e, adaptor.getMap().front(), first);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
 
 class TmaLoadPattern : public TilePattern<dgpu::TmaLoadOp> {
 public:
@@ -253,10 +272,22 @@ public:
 
 } // namespace
 
+LogicalResult checkHopper(ModuleOp module, TargetInfo &target) {
+  if (target.hopper())
+    return success();
+  WalkResult walk = module.walk([](Operation *op) -> WalkResult {
+    if (isa<dgpu::WarpSpecializeOp, dgpu::MbarrierAllocOp, dgpu::TmaPrefetchOp, dgpu::TmaLoadOp, dgpu::TmaStoreOp,
+            dgpu::FenceAsyncOp, dgpu::WarpgroupDotOp, dgpu::WarpgroupWaitOp, dgpu::ClusterBarrierOp>(op))
+      return op->emitOpError("is not available on this target");
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
 void populateHopperPatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
-  patterns.add<MbarrierAllocPattern, MbarrierExpectPattern, MbarrierArrivePattern, MbarrierWaitPattern, TmaLoadPattern,
-               TmaStorePattern, TmaStoreCommitPattern, TmaStoreWaitPattern, FenceAsyncPattern, ClusterBarrierPattern>(
-      patterns.getContext(), lowering);
+  patterns.add<MbarrierAllocPattern, MbarrierExpectPattern, MbarrierArrivePattern, MbarrierWaitPattern,
+               TmaPrefetchPattern, TmaLoadPattern, TmaStorePattern, TmaStoreCommitPattern, TmaStoreWaitPattern,
+               FenceAsyncPattern, ClusterBarrierPattern>(patterns.getContext(), lowering);
 }
 
 } // namespace ditron::target

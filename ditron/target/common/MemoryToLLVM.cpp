@@ -3,7 +3,7 @@
 // Neighbouring registers are accessed together: annotateForLowering has found along which dimension addresses are
 // consecutive and how many elements one access may cover, given alignment and the constancy of the mask. Which registers
 // these are comes from the layout. Stores run in the representative of each element only, scalar stores in thread 0 unless they
-// are the work of single threads (perThreadAttrName).
+// are the work of single threads (dist::perThreadAttrName).
 //
 // dgpu.order_lanes is a leaf of the target's.
 //
@@ -19,8 +19,8 @@ namespace ditron::target {
 
 /// The registers of each access, in address order; together every register once.
 static std::vector<SmallVector<int>> accessesOf(Operation *op, const DistributedLayout &layout) {
-  auto axis = op->getAttrOfType<IntegerAttr>(vectorAxisAttrName);
-  auto elems = op->getAttrOfType<IntegerAttr>(vectorElemsAttrName);
+  auto axis = op->getAttrOfType<IntegerAttr>(dgpu::vectorAxisAttrName);
+  auto elems = op->getAttrOfType<IntegerAttr>(dgpu::vectorElemsAttrName);
   int64_t count = axis && elems ? elems.getInt() : 1;
   std::vector<SmallVector<int>> accesses;
   int lowest = count > 1 ? layout::lowestBitOfAxis(layout.shape(), static_cast<int>(axis.getInt())) : 0;
@@ -60,7 +60,7 @@ public:
     // A volatile scalar load may be the body of a spin loop: it goes the way of ordered loads.
     if (op.getIsVolatile() && mask.empty() && !isa<RankedTensorType>(op.getType())) {
       Value loaded = target.orderedLoad(e, memoryType(storage), ptr.front(), tile::MemoryOrder::Relaxed,
-                                        tile::MemoryScope::System, op->hasAttr(spinAttrName));
+                                        tile::MemoryScope::System, op->hasAttr(dist::spinAttrName));
       rewriter.replaceOpWithMultiple(op, {{fromMemory(e, loaded, storage)}});
       return success();
     }
@@ -68,8 +68,8 @@ public:
     MemoryFlags flags{op.getCache(), op.getEvict(), op.getIsVolatile()};
     if (target.wantsRepresentatives())
       flags.represents = isa<RankedTensorType>(op.getType()) ? isRepresentative(e, target, dgpu::layoutOf(op.getType()))
-                         : op->hasAttr(perThreadAttrName)    ? Value()
-                                                             : isFirstThread(e, target);
+                         : op->hasAttr(dist::perThreadAttrName) ? Value()
+                                                                : isFirstThread(e, target);
     Values results(ptr.size());
     for (const SmallVector<int> &regs : accessesOf(op, op.getType())) {
       Values fallback;
@@ -100,7 +100,7 @@ public:
     Value writes; // null: every thread that gets here
     if (isTensor)
       writes = isRepresentative(e, target, dgpu::layoutOf(type));
-    else if (!op->hasAttr(perThreadAttrName))
+    else if (!op->hasAttr(dist::perThreadAttrName))
       writes = isFirstThread(e, target);
     ValueRange ptr = adaptor.getPtr(), value = adaptor.getValue(), mask = adaptor.getMask();
     MemoryFlags flags{op.getCache(), op.getEvict(), false};

@@ -1,26 +1,24 @@
-//===- Passes.h - The pass ditron-to-llvm -----------------------------------------------------------------*- C++ -*-===//
+//===- Passes.h - From tile code with layouts to LLVM -----------------------------------------------------*- C++ -*-===//
 //
-// The lowering from laid-out tile code to the LLVM dialect. Targets must have been registered (registerTarget).
+// See Passes.td. Targets must have been registered (registerTarget).
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TARGET_COMMON_PASSES_H
 #define DITRON_TARGET_COMMON_PASSES_H
 
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
 #include <memory>
 #include <string>
 
-namespace mlir {
-class Pass;
-}
-
 namespace ditron::target {
 
-/// `ditron-to-llvm`: tile, dist, dgpu, arith, math, scf and func to the LLVM dialect. An empty target name means that of
-/// the module's dgpu.target attribute.
-std::unique_ptr<mlir::Pass> createDitronToLLVMPass(std::string target = {});
+#define GEN_PASS_DECL
+#include "ditron/target/common/TargetPasses.h.inc"
 
-/// Registers `ditron-to-llvm` with the pass registry, for ditron-opt.
-void registerDitronToLLVMPass();
+#define GEN_PASS_REGISTRATION
+#include "ditron/target/common/TargetPasses.h.inc"
 
 } // namespace ditron::target
 

@@ -9,6 +9,8 @@
 #define DITRON_TARGET_COMMON_PATTERNS_H
 
 #include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/dgpu/DiscardableAttrs.h"
+#include "ditron/dialect/dist/DiscardableAttrs.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/target/common/TargetInfo.h"
@@ -46,20 +48,6 @@ protected:
   const LoweringContext &lowering;
   TargetInfo &target;
 };
-
-/// Attributes that annotateForLowering leaves on operations.
-inline constexpr llvm::StringLiteral spinAttrName = "dist.spin";
-inline constexpr llvm::StringLiteral perThreadAttrName = "dist.per_thread";
-inline constexpr llvm::StringLiteral genericAttrName = "dgpu.generic";
-inline constexpr llvm::StringLiteral vectorAxisAttrName = "dgpu.vector_axis";
-inline constexpr llvm::StringLiteral vectorElemsAttrName = "dgpu.vector_elems";
-
-/// Before the conversion, while analyses of tensors can still be asked: marks each tensor load, store and asynchronous copy
-/// with the dimension along which neighbouring registers may be accessed together and how many of them, and loads that are
-/// the only effect of a loop without carried values as spinning. A scalar store is one thread's work as a rule; one that only
-/// some threads reach, or whose address differs between threads, is marked as the work of every thread that reaches it. Accesses
-/// through pointers that may come from dist.shared_alloc are marked as generic.
-void annotateForLowering(mlir::ModuleOp module, const TargetInfo &target);
 
 /// The scratch memory that shared-memory allocation gave an operation; reports at the operation when there is none.
 mlir::FailureOr<int64_t> scratchOffset(mlir::Operation *op);
@@ -106,6 +94,10 @@ void populateThreadPatterns(mlir::RewritePatternSet &patterns, const LoweringCon
 void populateShmemPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 /// mbarriers and tensor copies.
 void populateHopperPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
+/// Fails with an error at the first operation that takes the leaves of HopperLeaves where the target has none.
+mlir::LogicalResult checkHopper(mlir::ModuleOp module, TargetInfo &target);
+/// Partitions of warps.
+void populatePartitionPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 /// Warpgroup dots.
 void populateWarpgroupPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 /// Program ids, functions and structured control flow.

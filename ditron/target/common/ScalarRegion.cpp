@@ -20,53 +20,6 @@ using ditron::layout::MachineDim;
 namespace ditron::target {
 
 //===------------------------------------------------------------------------------------------------------------------===//
-// Side effects
-//===------------------------------------------------------------------------------------------------------------------===//
-
-/// A value that nobody reads, where an effect does not happen.
-static Value placeholder(OpBuilder &builder, Location loc, Type type) {
-  if (TypedAttr zero = builder.getZeroAttr(type))
-    return arith::ConstantOp::create(builder, loc, zero);
-  Value address = arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(0));
-  return tile::IntToPtrOp::create(builder, loc, type, address);
-}
-
-static void guard(Operation *effect, Value performs) {
-  effect->setAttr(perThreadAttrName, UnitAttr::get(effect->getContext()));
-  OpBuilder builder(effect);
-  Location loc = effect->getLoc();
-  bool isUsed = !effect->use_empty();
-  auto branch = scf::IfOp::create(builder, loc, isUsed ? TypeRange(effect->getResultTypes()) : TypeRange(), performs,
-                                  /*withElseRegion=*/isUsed);
-  if (isUsed) {
-    effect->replaceAllUsesWith(branch.getResults());
-    builder.setInsertionPointToEnd(branch.thenBlock());
-    scf::YieldOp::create(builder, loc, effect->getResults());
-    builder.setInsertionPointToEnd(branch.elseBlock());
-    SmallVector<Value> others;
-    for (Type type : effect->getResultTypes())
-      others.push_back(placeholder(builder, loc, type));
-    scf::YieldOp::create(builder, loc, others);
-  }
-  effect->moveBefore(branch.thenBlock(), branch.thenBlock()->begin());
-}
-
-void prepareScalarRegions(ModuleOp module) {
-  module.walk([](Operation *op) {
-    if (!isa<tile::ReduceOp, tile::ScanOp, tile::MapElementwiseOp>(op) || !analysis::regionHasEffects(op))
-      return;
-    SmallVector<Operation *> effects;
-    op->getRegion(0).walk([&](Operation *inner) {
-      if (analysis::isScalarEffect(inner))
-        effects.push_back(inner);
-    });
-    Value performs = op->getRegion(0).addArgument(IntegerType::get(op->getContext(), 1), op->getLoc());
-    for (Operation *effect : effects)
-      guard(effect, performs);
-  });
-}
-
-//===------------------------------------------------------------------------------------------------------------------===//
 // Application
 //===------------------------------------------------------------------------------------------------------------------===//
 
@@ -111,7 +64,8 @@ static SmallVector<Value> emitClones(Emitter &e, const LoweringContext &lowering
   for (BlockArgument argument : block.getArguments())
     mapping.map(argument, castTo(mapping.lookup(argument), argument.getType()));
   for (Operation &op : block.without_terminator())
-    e.clone(op, mapping);
+    if (!isa<dgpu::PerformsOp>(op)) // known already
+      e.clone(op, mapping);
   SmallVector<Value> results;
   for (Value yielded : block.getTerminator()->getOperands())
     results.push_back(castTo(mapping.lookupOrDefault(yielded), lowering.types.convertType(yielded.getType())));
@@ -123,10 +77,10 @@ SmallVector<Value> applyRegion(Emitter &e, const LoweringContext &lowering, Oper
   Region &region = op->getRegion(0);
   Block &block = region.front();
   IRMapping mapping;
-  mapping.map(block.getArguments().take_front(arguments.size()), arguments);
-  if (block.getNumArguments() > arguments.size()) {
+  mapping.map(block.getArguments(), arguments);
+  for (auto asks : block.getOps<dgpu::PerformsOp>()) {
     Value condition = performs();
-    mapping.map(block.getArguments().back(), condition ? condition : e.i1(true));
+    mapping.map(asks.getResult(), condition ? condition : e.i1(true));
   }
   if (isPlain(region))
     return emitPlain(e, lowering.target, block, mapping);

@@ -4,8 +4,8 @@
 // lowered values. Anything else (branches, loops, loads, side effects) is cloned as it is, and the conversion goes on with the
 // clones; what enters and leaves is cast.
 //
-// Side effects happen once for each application although several threads may compute it: prepareScalarRegions gives such regions a
-// last argument, "this thread performs", and puts every effect under it.
+// Side effects happen once for each application although several threads may compute it: dgpu-guard-effects has put every effect under
+// the condition dgpu.performs.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TARGET_COMMON_SCALARREGION_H
@@ -15,11 +15,8 @@
 
 namespace ditron::target {
 
-/// Before the conversion: puts the side effects of all regions on scalars under a condition. An effect is then the work of every
-/// thread that reaches it (perThreadAttrName).
-void prepareScalarRegions(mlir::ModuleOp module);
-
-/// Applies the region of `op` to lowered scalars. `performs` (i1, null for "true") is asked for only when the region has effects.
+/// Applies the region of `op` to lowered scalars. `performs` (i1, null for "true") is what dgpu.performs gives; it is asked for only
+/// when the region has that.
 llvm::SmallVector<mlir::Value> applyRegion(Emitter &e, const LoweringContext &lowering, mlir::Operation *op,
                                            mlir::ValueRange arguments, llvm::function_ref<mlir::Value()> performs);
 

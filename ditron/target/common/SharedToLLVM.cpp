@@ -126,8 +126,8 @@ private:
   /// Pieces that are consecutive in global memory (as annotated) and in shared memory.
   static OffsetPlan copyPlan(dgpu::AsyncCopyOp op, const DistributedLayout &registers,
                              const layout::SharedLayout &shared) {
-    auto axis = op->getAttrOfType<IntegerAttr>(vectorAxisAttrName);
-    auto elems = op->getAttrOfType<IntegerAttr>(vectorElemsAttrName);
+    auto axis = op->getAttrOfType<IntegerAttr>(dgpu::vectorAxisAttrName);
+    auto elems = op->getAttrOfType<IntegerAttr>(dgpu::vectorElemsAttrName);
     int64_t contiguous = elems ? elems.getInt() : 1;
     OffsetPlan plan = layout::makeOffsetPlan(registers, shared, static_cast<int>(contiguous) * shared.elementBits());
     if (plan.vecElems == 1)

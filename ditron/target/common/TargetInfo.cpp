@@ -46,7 +46,7 @@ void TargetInfo::storeMatrices(Emitter &e, ValueRange rows, int count, bool tran
 }
 
 GenericAddresses::GenericAddresses(TargetInfo &target, Operation *op) : target(target), before(target.hasGenericAddresses) {
-  target.hasGenericAddresses = op->hasAttr(genericAttrName);
+  target.hasGenericAddresses = op->hasAttr(dgpu::genericAttrName);
 }
 GenericAddresses::~GenericAddresses() { target.hasGenericAddresses = before; }
 

@@ -23,10 +23,13 @@
 #include "ditron/target/common/HopperLeaves.h"
 #include "ditron/target/common/StepClock.h"
 
+#include "mlir/Pass/Pass.h"
+
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace mlir {
 class LLVMTypeConverter;
@@ -46,7 +49,7 @@ struct SymmetricTransfer {
 class TargetInfo;
 
 /// While one lives, the leaves take addresses of global memory for such that may lie in shared memory as well. Patterns make
-/// one for an operation that is marked so (genericAttrName).
+/// one for an operation that is marked so (dgpu::genericAttrName).
 class GenericAddresses {
 public:
   GenericAddresses(TargetInfo &target, mlir::Operation *op);
@@ -148,6 +151,8 @@ public:
   // Module
   //===----------------------------------------------------------------------------------------------------------------===//
 
+  /// Passes over tile code with layouts for the sake of the program that makes machine code of what the lowering gives.
+  virtual std::vector<std::unique_ptr<mlir::Pass>> assemblerPasses() const { return {}; }
   /// Called before the lowering: declares what the leaves call.
   virtual mlir::LogicalResult prepareModule(mlir::ModuleOp module) = 0;
   /// Called after the lowering, for each kernel: calling convention, entry point.

@@ -8,6 +8,7 @@
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/target/common/Partition.h"
 #include "ditron/target/nvptx/NvptxTarget.h"
+#include "ditron/target/nvptx/Passes.h"
 #include "ditron/target/nvptx/PtxAsm.h"
 
 #include <fmt/format.h>
@@ -50,6 +51,12 @@ StringRef ptxScope(tile::MemoryScope scope) {
 }
 
 //===--- Module ---------------------------------------------------------------------------------------------------------===//
+
+std::vector<std::unique_ptr<Pass>> NvptxTargetInfo::assemblerPasses() const {
+  std::vector<std::unique_ptr<Pass>> passes;
+  passes.push_back(createGuardAccumulatorLoops());
+  return passes;
+}
 
 LogicalResult NvptxTargetInfo::prepareModule(ModuleOp module) {
   numWarps = launchWarpsOf(module);

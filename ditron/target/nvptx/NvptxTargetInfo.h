@@ -36,6 +36,7 @@ public:
 
   //===--- Module ---------------------------------------------------------------------------------------------------===//
 
+  std::vector<std::unique_ptr<mlir::Pass>> assemblerPasses() const override;
   mlir::LogicalResult prepareModule(mlir::ModuleOp module) override;
   mlir::LogicalResult finishKernel(mlir::LLVM::LLVMFuncOp kernel) override;
   void populateMathPatterns(const mlir::LLVMTypeConverter &converter, mlir::RewritePatternSet &patterns) const override;

@@ -1,5 +1,5 @@
 // Signals are spread over the block's threads; thread-level operations are one call each.
-// RUN: ditron-opt %s -split-input-file -ditron-to-llvm=target=sim | FileCheck %s
+// RUN: ditron-opt %s -split-input-file -dgpu-annotate-accesses -ditron-to-llvm=target=sim | FileCheck %s
 
 module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32} {
   // Thread i watches words i, i + threads, ...; then the block meets.

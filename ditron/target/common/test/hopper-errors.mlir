@@ -1,5 +1,5 @@
 // What the hardware cannot do is said at the operation.
-// RUN: ditron-opt %s --ditron-to-llvm=target=sim:sm_90a --split-input-file --verify-diagnostics
+// RUN: ditron-opt %s --dgpu-bind-tensor-maps --ditron-to-llvm=target=sim:sm_90a --split-input-file --verify-diagnostics
 // RUN: not ditron-opt %s --ditron-to-llvm=target=sim:sm_80 --split-input-file 2>&1 | FileCheck %s
 
 #rows = #dgpu.shared<64x64, bits = 16, offset = [j0 j1 j2 j3 j4 j5 i0^j3 i1^j4 i2^j5 i3 i4 i5]>
@@ -33,14 +33,5 @@ func.func @slots(%map: !dgpu.tensor_map {dgpu.tensor_map = {box = [4 : i64, 64 :
   // expected-error @below {{compiler bug: slots of 512 bytes, which is no multiple of the 1024 at which a box begins}}
   // expected-error @below {{failed to legalize operation 'dgpu.tma_store'}}
   dgpu.tma_store %buffer[%x] to %map[%x, %x] : !dgpu.buffer<2 x 4x64 x bf16, #small>
-  return
-}
-
-// -----
-
-#rows = #dgpu.shared<64x64, bits = 16, offset = [j0 j1 j2 j3 j4 j5 i0^j3 i1^j4 i2^j5 i3 i4 i5]>
-func.func @map(%map: !dgpu.tensor_map, %x: i32, %buffer: !dgpu.buffer<1 x 64x64 x bf16, #rows>) {
-  // expected-error @below {{needs a map that is a kernel argument with the attribute 'dgpu.tensor_map'}}
-  dgpu.tma_store %buffer[%x] to %map[%x, %x] : !dgpu.buffer<1 x 64x64 x bf16, #rows>
   return
 }

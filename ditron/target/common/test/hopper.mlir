@@ -1,6 +1,6 @@
 // Partitions, mbarriers and tensor copies, and who of a partition does what.
-// RUN: ditron-opt %s --ditron-to-llvm=target=sim:sm_90a | FileCheck %s
-// RUN: ditron-opt %s --ditron-to-llvm=target=cuda:sm_90a | FileCheck %s --check-prefix=PTX
+// RUN: ditron-opt %s --dgpu-bind-tensor-maps --ditron-to-llvm=target=sim:sm_90a | FileCheck %s
+// RUN: ditron-opt %s --dgpu-bind-tensor-maps --ditron-to-llvm=target=cuda:sm_90a | FileCheck %s --check-prefix=PTX
 
 #rows = #dgpu.shared<128x128, bits = 16, offset = [j0 j1 j2 j3 j4 j5 i0^j3 i1^j4 i2^j5 i3 i4 i5 i6 j6]>
 

@@ -1,5 +1,5 @@
 // Width of accesses by alignment, contiguity and mask; representatives; scalars; predication without branches.
-// RUN: ditron-opt %s -split-input-file -ditron-to-llvm=target=sim | FileCheck %s
+// RUN: ditron-opt %s -split-input-file -dgpu-annotate-accesses -ditron-to-llvm=target=sim | FileCheck %s
 
 #L = #dgpu.layout<512, reg = {i0 i1 i2 i8}, lane = [i3 i4 i5 i6 i7], warp = []>
 module attributes {dgpu.num_warps = 1 : i32, dgpu.threads_per_warp = 32 : i32} {

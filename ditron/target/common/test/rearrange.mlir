@@ -1,6 +1,6 @@
 // Joins and splits rename registers, exchanges take one butterfly, gathers stay in the warp or go through shared memory, histograms
 // count there; regions with branches are put in place for each register, side effects under a condition.
-// RUN: ditron-opt %s -split-input-file -ditron-to-llvm=target=sim | FileCheck %s
+// RUN: ditron-opt %s -split-input-file -dgpu-guard-effects -ditron-to-llvm=target=sim | FileCheck %s
 
 #H = #dgpu.layout<64, reg = {i1}, lane = [i0 i2 i3 i4 i5], warp = []>
 #P = #dgpu.layout<64x2, reg = {j0 i1}, lane = [i0 i2 i3 i4 i5], warp = []>

@@ -1,5 +1,5 @@
 // Buffers, slots and asynchronous copies.
-// RUN: ditron-opt %s -split-input-file -ditron-to-llvm=target=sim | FileCheck %s
+// RUN: ditron-opt %s -split-input-file -dgpu-annotate-accesses -ditron-to-llvm=target=sim | FileCheck %s
 
 #L = #dgpu.layout<8x64, reg = {j0 j1 j2}, lane = [j3 j4 j5 i0 i1], warp = [i2]>
 #Lf = #dgpu.layout<512, reg = {i0 i1 i2}, lane = [i3 i4 i5 i6 i7], warp = [i8]>

@@ -1,5 +1,5 @@
 // Wide accesses, fences, the shared memory of kernels and intrinsics, on the simulator.
-// RUN: ditron-opt %s -split-input-file -ditron-to-llvm=target=sim:sm_90a | FileCheck %s
+// RUN: ditron-opt %s -split-input-file -dgpu-annotate-accesses -ditron-to-llvm=target=sim:sm_90a | FileCheck %s
 
 module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32} {
   // Up to eight bytes at a time.

@@ -13,6 +13,7 @@
 #include "ditron/target/common/Passes.h"
 #include "ditron/target/common/TargetInfo.h"
 #include "ditron/target/nvptx/Assembler.h"
+#include "ditron/transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -21,6 +22,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
 #include <cstdio>
@@ -51,9 +53,14 @@ Expected<std::string> compileToPtx(const std::string &source) {
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceString<mlir::ModuleOp>(source, &context);
   if (!module)
     return invalidArgument("the test's IR does not parse: " + messages + source);
-  registerTargets();
+  mlir::registerTransformsPasses();
+  transforms::registerTransformsPasses();
+  registerTargetPasses();
   mlir::PassManager passes(&context);
-  passes.addPass(createDitronToLLVMPass("cuda:sm_90a"));
+  if (mlir::failed(
+          mlir::parsePassPipeline(std::string("nvptx-guard-accumulator-loops,") + passesBeforeLowering, passes)))
+    return internalError("no such pipeline");
+  passes.addPass(createDitronToLLVM({"cuda:sm_90a"}));
   passes.addPass(mlir::createCSEPass());
   if (mlir::failed(passes.run(*module)))
     return internalError("lowering failed: " + messages);

@@ -1,5 +1,5 @@
 // Loads and stores: plain ones are LLVM's, in the right address space; predicates and hints make inline PTX.
-// RUN: ditron-opt %s -split-input-file -ditron-to-llvm=target=cuda:sm_80 | FileCheck %s
+// RUN: ditron-opt %s -split-input-file -dgpu-annotate-accesses -ditron-to-llvm=target=cuda:sm_80 | FileCheck %s
 
 #L = #dgpu.layout<512, reg = {i0 i1 i2 i8}, lane = [i3 i4 i5 i6 i7], warp = []>
 module attributes {dgpu.num_warps = 1 : i32, dgpu.threads_per_warp = 32 : i32} {

@@ -51,13 +51,15 @@ static Expected<SimCode> compile(const std::string &source, const std::string &e
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceString<mlir::ModuleOp>(source, &context);
   if (!module)
     return invalidArgument("the test's IR does not parse: " + messages + source);
-  registerTargets();
+  registerTargetPasses();
   mlir::registerTransformsPasses();
   transforms::registerTransformsPasses();
   mlir::PassManager passes(&context);
   if (mlir::failed(mlir::parsePassPipeline(earlierPasses, passes)))
     return invalidArgument("no such pipeline: " + earlierPasses);
-  passes.addPass(createDitronToLLVMPass(target));
+  if (mlir::failed(mlir::parsePassPipeline(passesBeforeLowering, passes)))
+    return internalError(std::string("no such pipeline: ") + passesBeforeLowering);
+  passes.addPass(createDitronToLLVM({target}));
   if (mlir::failed(passes.run(*module)))
     return internalError("lowering failed: " + messages);
   return emitSimObject(*module);

@@ -38,6 +38,10 @@ struct MapArgument {
   uint32_t elementBytes, swizzleBytes;
 };
 
+/// What the pipeline runs between the allocation of shared memory and ditron-to-llvm.
+inline constexpr const char *passesBeforeLowering =
+    "dgpu-annotate-accesses,dgpu-guard-effects,dgpu-bind-tensor-maps,dgpu-sink-tail-work,dgpu-order-arrivals";
+
 struct KernelRun {
   std::string
       source; ///< MLIR text with one func.func @kernel: array, i32, then tensor map arguments, then the world view.
@@ -45,7 +49,7 @@ struct KernelRun {
   uint32_t numWarps = 1;
   uint64_t sharedBytes = 96 * 1024;
   std::vector<int32_t> integers;
-  /// Passes before ditron-to-llvm, in the pass manager's text form, for example "dgpu-assign-layouts,cse".
+  /// Passes before these, in the pass manager's text form, for example "dgpu-assign-layouts,cse".
   std::string passes;
   std::vector<MapArgument> maps;
   std::string target = "sim:sm_80";

@@ -1,9 +1,18 @@
-//===- AccumulatorLoops.cpp - Loops through which a warpgroup dot stays in flight -----------------------------------------===//
+//===- GuardAccumulatorLoops.cpp - Loops through which a warpgroup dot stays in flight ------------------------------------===//
 //
-// See AccumulatorLoops.h.
+// The pass nvptx-guard-accumulator-loops, a work-around for ptxas. The accumulators of a dot in flight belong to the hardware from its
+// issue to the wait, and ptxas gives up (C7515: every multiply is followed by a wait) when any other instruction defines one of them
+// in between, on whatever path. A loop that may run no turn has such a path: it leads from the initial values straight to the wait
+// behind the loop. So the loop and its wait become the body of a branch that is taken when there is a turn:
+//
+//   %r = scf.for .. iter_args(%acc = %zero)          %w = scf.if (lb < ub) { %r = scf.for ..; yield wait 0, %r }
+//   %w = dgpu.warpgroup_wait 0, %r             ->                   else { yield %zero }
+//
+// Where the dot does not read the initial value in the first turn, nothing sets registers to it: the loop in the branch starts from
+// undefined ones. The values of the other region go through a wait as well, so that LLVM keeps a place for them off the common path.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/target/common/AccumulatorLoops.h"
+#include "ditron/target/nvptx/Passes.h"
 
 #include "ditron/dialect/dgpu/Dgpu.h"
 
@@ -11,12 +20,16 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 
+namespace ditron::target {
+#define GEN_PASS_DEF_GUARDACCUMULATORLOOPS
+#include "ditron/target/nvptx/NvptxPasses.h.inc"
+
 using namespace mlir;
 
-namespace ditron::target {
+namespace {
 
 /// The wait for the loop's dots that follows it, with nothing but pure operations in between; or null.
-static dgpu::WarpgroupWaitOp waitBehind(scf::ForOp loop) {
+dgpu::WarpgroupWaitOp waitBehind(scf::ForOp loop) {
   for (Operation *next = loop->getNextNode(); next; next = next->getNextNode()) {
     if (auto wait = dyn_cast<dgpu::WarpgroupWaitOp>(next)) {
       bool isOfLoop = wait.getPending() == 0 &&
@@ -33,7 +46,7 @@ static dgpu::WarpgroupWaitOp waitBehind(scf::ForOp loop) {
 }
 
 /// True if the loop's first turn does not read the carried value: its only user is a dot that accumulates in later turns.
-static bool startsUnread(scf::ForOp loop, BlockArgument carried) {
+bool startsUnread(scf::ForOp loop, BlockArgument carried) {
   if (!carried.hasOneUse())
     return false;
   auto dot = dyn_cast<dgpu::WarpgroupDotOp>(*carried.user_begin());
@@ -44,7 +57,7 @@ static bool startsUnread(scf::ForOp loop, BlockArgument carried) {
          isLater.getRhs() == loop.getLowerBound();
 }
 
-static void guard(scf::ForOp loop, dgpu::WarpgroupWaitOp wait) {
+void guard(scf::ForOp loop, dgpu::WarpgroupWaitOp wait) {
   OpBuilder builder(loop);
   Location loc = loop.getLoc();
   Value hasTurn =
@@ -83,16 +96,19 @@ static void guard(scf::ForOp loop, dgpu::WarpgroupWaitOp wait) {
   scf::YieldOp::create(builder, loc, results);
 }
 
-void guardAccumulatorLoops(ModuleOp module) {
-  SmallVector<std::pair<scf::ForOp, dgpu::WarpgroupWaitOp>> loops;
-  module.walk([&](scf::ForOp loop) {
-    bool hasDot = false;
-    loop.walk([&](dgpu::WarpgroupDotOp) { hasDot = true; });
-    if (dgpu::WarpgroupWaitOp wait = hasDot ? waitBehind(loop) : dgpu::WarpgroupWaitOp())
-      loops.push_back({loop, wait});
-  });
-  for (auto [loop, wait] : loops)
-    guard(loop, wait);
-}
+class GuardAccumulatorLoopsPass : public impl::GuardAccumulatorLoopsBase<GuardAccumulatorLoopsPass> {
+  void runOnOperation() override {
+    SmallVector<std::pair<scf::ForOp, dgpu::WarpgroupWaitOp>> loops;
+    getOperation().walk([&](scf::ForOp loop) {
+      bool hasDot = false;
+      loop.walk([&](dgpu::WarpgroupDotOp) { hasDot = true; });
+      if (dgpu::WarpgroupWaitOp wait = hasDot ? waitBehind(loop) : dgpu::WarpgroupWaitOp())
+        loops.push_back({loop, wait});
+    });
+    for (auto [loop, wait] : loops)
+      guard(loop, wait);
+  }
+};
 
+} // namespace
 } // namespace ditron::target
