@@ -152,9 +152,9 @@ struct DescriptorParts {
 class AccessLowering {
 public:
   LogicalResult lower(tile::DescriptorLoadOp load) {
-    std::optional<DescriptorParts> parts = partsOf(load.getDescriptor(), load);
-    if (!parts)
-      return failure();
+    FailureOr<DescriptorParts> parts = partsOf(load.getDescriptor(), load);
+    if (failed(parts))
+      return parts;
     HoistingBuilder build(load);
     Value pointers = pointersOf(build, *parts, load.getOffsets());
     Value mask = maskOf(build, *parts, load.getOffsets());
@@ -172,9 +172,9 @@ public:
   }
 
   LogicalResult lower(tile::DescriptorStoreOp store) {
-    std::optional<DescriptorParts> parts = partsOf(store.getDescriptor(), store);
-    if (!parts)
-      return failure();
+    FailureOr<DescriptorParts> parts = partsOf(store.getDescriptor(), store);
+    if (failed(parts))
+      return parts;
     HoistingBuilder build(store);
     Value pointers = pointersOf(build, *parts, store.getOffsets());
     Value mask = maskOf(build, *parts, store.getOffsets());
@@ -207,25 +207,25 @@ private:
         .wasInterrupted();
   }
 
-  /// Follows tokens to the definition; each token is applied to the base where it was to the descriptor.
-  std::optional<DescriptorParts> partsOf(Value descriptor, Operation *access) {
+  /// Follows tokens to the definition; each token is applied to the base where it was to the descriptor. Reports at `access` what has
+  /// no definition.
+  FailureOr<DescriptorParts> partsOf(Value descriptor, Operation *access) {
     if (auto known = cache.find(descriptor); known != cache.end())
       return known->second;
-    std::optional<DescriptorParts> parts;
+    FailureOr<DescriptorParts> parts;
     if (auto make = descriptor.getDefiningOp<tile::MakeDescriptorOp>()) {
       parts = DescriptorParts{make, make.getBase()};
     } else if (auto consume = descriptor.getDefiningOp<dist::ConsumeTokenOp>()) {
       parts = partsOf(consume.getSource(), access);
-      if (!parts)
-        return std::nullopt;
+      if (failed(parts))
+        return parts;
       OpBuilder builder(consume);
       parts->base = dist::ConsumeTokenOp::create(builder, consume.getLoc(), parts->base.getType(), parts->base,
                                                  consume.getToken());
     } else {
-      access->emitError(
+      return access->emitError(
           "the descriptor of this access is chosen at run time; descriptors cannot be carried by loops and "
           "branches");
-      return std::nullopt;
     }
     cache.insert({descriptor, *parts});
     return parts;

@@ -59,7 +59,7 @@ public:
     if (isUsed) {
       FailureOr<Values> shared = share(e, op, old, hadBarrier);
       if (failed(shared))
-        return failure();
+        return shared;
       old = *shared;
     }
     if (acquires(op.getOrder()) && !hadBarrier)
@@ -94,7 +94,7 @@ private:
                                    bool &hadBarrier) const {
     FailureOr<int64_t> offset = scratchOffset(op);
     if (failed(offset))
-      return failure();
+      return LogicalResult(offset);
     hadBarrier = true;
     return exchangeThroughShared(e, this->target, SharedSlots{*offset, old}, threads, source, writes)[0];
   }

@@ -92,7 +92,7 @@ public:
       FailureOr<SmallVector<Value>> outputs =
           target.inlineAsm(e, op.getAssembly(), op.getConstraints(), operands, outputTypes, op.getIsPure());
       if (failed(outputs))
-        return failure();
+        return outputs;
       ArrayRef<Value> rest(*outputs);
       for (auto [result, resultTypes] : llvm::zip_equal(results, types))
         unpackResult(e, rest, resultTypes, pack, result);

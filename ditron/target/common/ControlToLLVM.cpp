@@ -28,7 +28,7 @@ TileTypeConverter::TileTypeConverter(const TargetInfo &target) {
   addConversion([this](RankedTensorType type, SmallVectorImpl<Type> &types) -> std::optional<LogicalResult> {
     Type element = convertType(type.getElementType());
     if (!element || !dgpu::layoutAttrOf(type))
-      return failure();
+      return failure(); // a pattern that asks says so
     types.append(dgpu::layoutOf(type).numRegs(), element);
     return success();
   });

@@ -92,7 +92,7 @@ public:
     if (plan.shared) {
       FailureOr<int64_t> offset = scratchOffset(op);
       if (failed(offset))
-        return failure();
+        return offset;
       values = throughShared(e, *plan.shared, values, *offset, dgpu::layoutOf(op.getSource().getType()),
                              dgpu::layoutOf(op.getType()));
     } else {

@@ -54,7 +54,7 @@ public:
     Emitter e(op.getLoc(), rewriter);
     Value world = worldView(op);
     if (!world)
-      return rewriter.notifyMatchFailure(op, "needs the world view as the kernel's last argument");
+      return op.emitOpError(needsWorldView);
     Type word = cast<tile::PointerType>(op.getPtr().getType()).getPointee();
     tile::MemoryScope scope =
         op.getScope() == dist::CommScope::Gpu ? tile::MemoryScope::Gpu : tile::MemoryScope::System;
@@ -87,7 +87,7 @@ public:
     Emitter e(op.getLoc(), rewriter);
     Value world = worldView(op);
     if (!world)
-      return rewriter.notifyMatchFailure(op, "needs the world view as the kernel's last argument");
+      return op.emitOpError(needsWorldView);
     rewriter.replaceOp(op, target.reaches(e, world, adaptor.getRank().front()));
     return success();
   }

@@ -70,13 +70,11 @@ class DitronToLLVMPass : public impl::DitronToLLVMBase<DitronToLLVMPass> {
     // Partitions are gone when the launch is described.
     module->setAttr(launchWarpsAttrName, Builder(module.getContext()).getI32IntegerAttr(launchWarpsOf(module)));
     passMapsByValue(module);
-    if (failed(target.prepareModule(module)) || failed(toScalars(module, target)) || failed(toBranches(module)) ||
-        failed(toLLVM(module, target)))
-      return failure();
-    for (StringAttr kernel : kernels)
-      if (failed(target.finishKernel(module.lookupSymbol<LLVM::LLVMFuncOp>(kernel))))
-        return failure();
-    return success();
+    LogicalResult isLowered = success(succeeded(target.prepareModule(module)) && succeeded(toScalars(module, target)) &&
+                                      succeeded(toBranches(module)) && succeeded(toLLVM(module, target)));
+    return success(succeeded(isLowered) && llvm::all_of(kernels, [&](StringAttr kernel) {
+                     return succeeded(target.finishKernel(module.lookupSymbol<LLVM::LLVMFuncOp>(kernel)));
+                   }));
   }
 
   /// Conversion 1.
@@ -149,8 +147,8 @@ class DitronToLLVMPass : public impl::DitronToLLVMBase<DitronToLLVMPass> {
     target.populateMathPatterns(types, patterns);
     LLVMConversionTarget legal(getContext());
     legal.addLegalOp<ModuleOp>();
-    if (failed(applyFullConversion(module, legal, std::move(patterns))))
-      return failure();
+    if (LogicalResult converted = applyFullConversion(module, legal, std::move(patterns)); failed(converted))
+      return converted;
     SmallVector<UnrealizedConversionCastOp> casts;
     module.walk([&](UnrealizedConversionCastOp cast) { casts.push_back(cast); });
     SmallVector<UnrealizedConversionCastOp> remaining;

@@ -36,7 +36,7 @@ public:
     FailureOr<Values> result = hasMma ? emitMma(e, op, *kind, layouts, adaptor.getA(), adaptor.getB(), c)
                                       : emitFma(e, op, layouts, adaptor.getA(), adaptor.getB(), c, accumulator);
     if (failed(result))
-      return failure();
+      return result;
     for (Value &value : *result)
       value = convertScalar(e, target, value, accumulator, resultType);
     rewriter.replaceOpWithMultiple(op, {*result});
@@ -94,7 +94,7 @@ private:
           emitMatrixMma(e, op, kind, matrices, valuesOf(layouts.a, matrices.a, a), valuesOf(layouts.b, matrices.b, b),
                         valuesOf(layouts.c, matrices.c, c));
       if (failed(sums))
-        return failure();
+        return sums;
       for (auto [reg, value] : llvm::zip_equal(registersOf(layouts.c, matrices.c, batch), *sums))
         result[reg] = value;
     }

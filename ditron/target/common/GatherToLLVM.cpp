@@ -34,7 +34,7 @@ public:
                                : analysis::gatherPlanOf(op).isWithinWarp ? withinWarp(e, op, adaptor)
                                                                       : throughShared(e, op, adaptor);
     if (failed(values))
-      return failure();
+      return values;
     rewriter.replaceOpWithMultiple(op, {*values});
     return success();
   }
@@ -54,7 +54,7 @@ private:
     if (masks.warps != 0) {
       FailureOr<int64_t> offset = scratchOffset(op);
       if (failed(offset))
-        return failure();
+        return LogicalResult(offset);
       uint32_t threads = masks.lanes | masks.warps * static_cast<uint32_t>(target.warpSize());
       Value partner = e.bitXor(target.threadId(e), e.i32(static_cast<int32_t>(threads)));
       return exchangeThroughShared(e, target, SharedSlots{*offset, renamed}, lowering.numThreads(op), partner,
@@ -116,7 +116,7 @@ private:
   FailureOr<Values> throughShared(Emitter &e, tile::GatherOp op, OneToNAdaptor adaptor) const {
     FailureOr<int64_t> offset = scratchOffset(op);
     if (failed(offset))
-      return failure();
+      return LogicalResult(offset);
     const DistributedLayout &source = dgpu::layoutOf(op.getSource().getType());
     const DistributedLayout &result = dgpu::layoutOf(op.getType());
     int bits = analysis::sharedElementBits(op.getType().getElementType());
@@ -151,7 +151,7 @@ public:
     Emitter e(op.getLoc(), rewriter);
     FailureOr<int64_t> offset = scratchOffset(op);
     if (failed(offset))
-      return failure();
+      return offset;
     const DistributedLayout &source = dgpu::layoutOf(op.getSource().getType());
     const DistributedLayout &result = dgpu::layoutOf(op.getType());
     layout::SharedLayout bins(result.shape(), 32, layout::f2::identity(result.numTensorBits()));

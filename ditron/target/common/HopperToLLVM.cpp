@@ -39,7 +39,7 @@ public:
                                 ConversionPatternRewriter &rewriter) const override {
     FailureOr<int64_t> offset = scratchOffset(op);
     if (failed(offset))
-      return failure();
+      return offset;
     Emitter e(op.getLoc(), rewriter);
     HopperLeaves &leaves = *target.hopper();
     Value bars = sharedAddress(e, target, *offset), first = isFirstThread(e, target);
@@ -138,7 +138,7 @@ FailureOr<SmallVector<BoxCopy>> cutIntoBoxes(Emitter &e, CopyOp op, dgpu::Buffer
     for (size_t d = offsets.size(); d-- > 0;)
       copy.coordinates.push_back(e.add(offsets[d].front(), e.i32(part.start[d])));
   }
-  return failure();
+  return copies;
 }
 
 class TmaPrefetchPattern : public TilePattern<dgpu::TmaPrefetchOp> {
@@ -167,7 +167,7 @@ public:
     Value bar = mbarrierAddress(e, adaptor.getBars().front(), adaptor.getBarSlot().front());
     FailureOr<SmallVector<BoxCopy>> copies = cutIntoBoxes(e, op, type, base, adaptor.getOffsets());
     if (failed(copies))
-      return failure();
+      return copies;
     HopperLeaves &leaves = *target.hopper();
     const bool toCluster = op.getCluster() && leaves.hasClusters();
     Value elected = isElected(e, target), second, first;
@@ -213,7 +213,7 @@ public:
     Value base = slotAddress(e, type, adaptor.getBuffer().front(), adaptor.getSlot().front());
     FailureOr<SmallVector<BoxCopy>> copies = cutIntoBoxes(e, op, type, base, adaptor.getOffsets());
     if (failed(copies))
-      return failure();
+      return copies;
     std::optional<ArrayRef<int32_t>> warpgroups = op.getWarpgroups();
     Value first = warpgroups ? Value() : isFirstThread(e, target);
     for (const BoxCopy &copy : *copies) {

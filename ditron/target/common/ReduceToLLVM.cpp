@@ -54,15 +54,17 @@ public:
       case MachineDim::Lane: combineLanes(e, op, state, step.position, copies); break;
       case MachineDim::Warp:
         levels = nextExchange->levels;
-        if (failed(combineWarps(e, op, state, *nextExchange++, steps.take_front(levels), copies)))
-          return failure();
+        if (LogicalResult combined = combineWarps(e, op, state, *nextExchange++, steps.take_front(levels), copies);
+            failed(combined))
+          return combined;
         break;
       case MachineDim::Block: return op.emitOpError("along an axis that lies across blocks is not supported");
       }
       steps = steps.drop_front(levels);
     }
-    if (analysis::regionUsesEffects(op) && failed(shareWithCopies(e, lowering, op, plan.result, state)))
-      return failure();
+    if (analysis::regionUsesEffects(op))
+      if (LogicalResult shared = shareWithCopies(e, lowering, op, plan.result, state); failed(shared))
+        return shared;
     rewriter.replaceOpWithMultiple(op, std::move(state));
     return success();
   }
@@ -135,7 +137,7 @@ private:
                              Copies &copies) const {
     FailureOr<int64_t> offset = scratchOffset(op);
     if (failed(offset))
-      return failure();
+      return offset;
     WarpSlots slots(e, target, exchange, *offset, state);
     slots.storeAndWait();
     uint32_t reducedWarps = 0;

@@ -94,7 +94,7 @@ LogicalResult shareWithCopies(Emitter &e, const LoweringContext &lowering, Opera
   if (freeWarps != 0) {
     FailureOr<int64_t> offset = scratchOffset(op);
     if (failed(offset))
-      return failure();
+      return offset;
     SmallVector<analysis::WarpExchange> exchanges = analysis::warpExchangesOf(op);
     SmallVector<SharedSlots> groups;
     for (auto [value, valueOffset] : llvm::zip(values, exchanges.back().operandOffsets))
@@ -139,8 +139,9 @@ public:
         for (size_t i = 0; i < pack && begin + i < registers; ++i)
           results[result].push_back(applied[result * pack + i]);
     }
-    if (analysis::regionUsesEffects(op) && failed(shareWithCopies(e, lowering, op, layout, results)))
-      return failure();
+    if (analysis::regionUsesEffects(op))
+      if (LogicalResult shared = shareWithCopies(e, lowering, op, layout, results); failed(shared))
+        return shared;
     rewriter.replaceOpWithMultiple(op, std::move(results));
     return success();
   }

@@ -44,11 +44,12 @@ public:
     auto nextExchange = exchanges.begin();
     for (const ScanStep &step : steps) {
       const analysis::WarpExchange *exchange = step.crossesWarps() ? &*nextExchange++ : nullptr;
-      if (failed(emitStep(e, op, state, step, exchange)))
-        return failure();
+      if (LogicalResult done = emitStep(e, op, state, step, exchange); failed(done))
+        return done;
     }
-    if (analysis::regionUsesEffects(op) && failed(shareWithCopies(e, lowering, op, source, state)))
-      return failure();
+    if (analysis::regionUsesEffects(op))
+      if (LogicalResult shared = shareWithCopies(e, lowering, op, source, state); failed(shared))
+        return shared;
     rewriter.replaceOpWithMultiple(op, std::move(state));
     return success();
   }
@@ -75,8 +76,8 @@ private:
     std::map<uint32_t, Values> others;
     for (uint32_t reg : analysis::scanSourceRegisters(step, static_cast<int>(numRegs), reverse))
       others.try_emplace(reg);
-    if (failed(fetch(e, op, state, step, exchange, others)))
-      return failure();
+    if (LogicalResult fetched = fetch(e, op, state, step, exchange, others); failed(fetched))
+      return fetched;
 
     // In a step along lanes or warps all threads compute, and those whose bit says so take the result.
     Value takes;
@@ -112,7 +113,7 @@ private:
     if (exchange) {
       FailureOr<int64_t> offset = scratchOffset(op);
       if (failed(offset))
-        return failure();
+        return offset;
       SmallVector<Values> sent(state.size());
       for (auto &[reg, values] : others)
         for (auto [all, operand] : llvm::zip(sent, state))

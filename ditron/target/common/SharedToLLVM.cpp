@@ -27,7 +27,7 @@ public:
                                 ConversionPatternRewriter &rewriter) const override {
     FailureOr<int64_t> offset = scratchOffset(op);
     if (failed(offset))
-      return failure();
+      return offset;
     Emitter e(op.getLoc(), rewriter);
     rewriter.replaceOp(op, sharedAddress(e, target, *offset));
     return success();

@@ -68,12 +68,6 @@ public:
   using typename TilePattern<OpT>::Values;
 
 protected:
-  Value worldOf(OpT op, ConversionPatternRewriter &rewriter) const {
-    Value world = worldView(op);
-    if (!world)
-      (void)rewriter.notifyMatchFailure(op, "needs the world view as the kernel's last argument");
-    return world;
-  }
   /// The address of a symmetric object on a PE that has been checked.
   Value onPeer(Emitter &e, Value world, Value ptr, Value pe, StringRef function) const {
     this->target.checkPeer(e, world, pe, function);
@@ -88,9 +82,9 @@ public:
 
   LogicalResult matchAndRewrite(dist::PutOp op, OneToNAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
-    Value world = worldOf(op, rewriter);
+    Value world = worldView(op);
     if (!world)
-      return failure();
+      return op.emitOpError(needsWorldView);
     Together threads(e, target, op.getExec());
     threads.meet(e);
     Value pe = adaptor.getPe().front();
@@ -109,9 +103,9 @@ public:
 
   LogicalResult matchAndRewrite(dist::GetOp op, OneToNAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
-    Value world = worldOf(op, rewriter);
+    Value world = worldView(op);
     if (!world)
-      return failure();
+      return op.emitOpError(needsWorldView);
     Together threads(e, target, op.getExec());
     threads.meet(e);
     Value pe = adaptor.getPe().front();
@@ -131,9 +125,9 @@ public:
   LogicalResult matchAndRewrite(dist::PutSignalOp op, OneToNAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
-    Value world = worldOf(op, rewriter);
+    Value world = worldView(op);
     if (!world)
-      return failure();
+      return op.emitOpError(needsWorldView);
     Together threads(e, target, op.getExec());
     threads.meet(e);
     Value pe = adaptor.getPe().front();
@@ -163,9 +157,9 @@ public:
   LogicalResult matchAndRewrite(dist::SignalOpOp op, OneToNAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
-    Value world = worldOf(op, rewriter);
+    Value world = worldView(op);
     if (!world)
-      return failure();
+      return op.emitOpError(needsWorldView);
     Value pe = adaptor.getPe().front();
     target.raiseSignal(e, onPeer(e, world, adaptor.getSignal().front(), pe, "signal_op"), adaptor.getValue().front(), op.getOp(), pe);
     rewriter.eraseOp(op);
@@ -247,9 +241,9 @@ public:
   LogicalResult matchAndRewrite(dist::TeamBarrierOp op, OneToNAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
-    Value world = worldOf(op, rewriter);
+    Value world = worldView(op);
     if (!world)
-      return failure();
+      return op.emitOpError(needsWorldView);
     Value number = adaptor.getTeam().front();
     Team team(e, target, world, number);
     Together threads(e, target, op.getExec());
@@ -271,9 +265,9 @@ public:
   LogicalResult matchAndRewrite(dist::CollectiveOp op, OneToNAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
-    Value world = worldOf(op, rewriter);
+    Value world = worldView(op);
     if (!world)
-      return failure();
+      return op.emitOpError(needsWorldView);
     Value number = adaptor.getTeam().front(), bytes = adaptor.getBytes().front();
     Value dest = adaptor.getDest().front(), source = adaptor.getSource().front();
     bool collects = op.getKind() == dist::CollectiveKind::Collect;
@@ -311,9 +305,9 @@ public:
 
   LogicalResult matchAndRewrite(dist::TeamRankOp op, OneToNAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
-    Value world = worldOf(op, rewriter);
+    Value world = worldView(op);
     if (!world)
-      return failure();
+      return op.emitOpError(needsWorldView);
     Team team(e, target, world, adaptor.getTeam().front());
     rewriter.replaceOp(op, team.indexOf(e, team.rank));
     return success();
@@ -326,9 +320,9 @@ public:
 
   LogicalResult matchAndRewrite(dist::TeamSizeOp op, OneToNAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
-    Value world = worldOf(op, rewriter);
+    Value world = worldView(op);
     if (!world)
-      return failure();
+      return op.emitOpError(needsWorldView);
     rewriter.replaceOp(op, Team(e, target, world, adaptor.getTeam().front()).size);
     return success();
   }
@@ -341,9 +335,9 @@ public:
   LogicalResult matchAndRewrite(dist::TeamTranslateOp op, OneToNAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
-    Value world = worldOf(op, rewriter);
+    Value world = worldView(op);
     if (!world)
-      return failure();
+      return op.emitOpError(needsWorldView);
     Team from(e, target, world, adaptor.getSourceTeam().front()), to(e, target, world, adaptor.getDestTeam().front());
     Value pe = adaptor.getPe().front();
     Value inside = e.bitAnd(from.isValid, e.compare(ICmpPredicate::ult, pe, from.size));
@@ -360,9 +354,9 @@ public:
   LogicalResult matchAndRewrite(dist::MulticastPtrOp op, OneToNAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
-    Value world = worldOf(op, rewriter);
+    Value world = worldView(op);
     if (!world)
-      return failure();
+      return op.emitOpError(needsWorldView);
     Team team(e, target, world, adaptor.getTeam().front());
     Value base = loadWorldWord(e, target, world, DITRON_WORLD_MULTICAST_HEAP);
     Value own = loadWorldWord(e, target, world, e.add(e.sextOrTrunc(team.rank, e.getI64Type()), e.i64(DITRON_WORLD_HEAPS)));

@@ -224,7 +224,7 @@ public:
       return op.emitOpError("across blocks of a cluster is not supported");
     FailureOr<int64_t> scratch = 0;
     if (analysis::scratchBytes(op) != 0 && failed(scratch = scratchOffset(op)))
-      return failure();
+      return scratch;
     Emitter e(op.getLoc(), rewriter);
     rewriter.replaceOpWithMultiple(op, {Network(e, lowering, op, adaptor.getSource(), *scratch).run(e)});
     return success();

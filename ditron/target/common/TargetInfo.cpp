@@ -100,6 +100,11 @@ void TargetInfo::orderedStoreVector(Emitter &e, Value ptr, ValueRange values, ti
   }
 }
 
+InFlightDiagnostic reportNoIntrinsic(Emitter &e, StringRef name) {
+  return emitError(e.getLoc()) << "'" << name << "' does not exist on this target: it is an instruction of compute "
+                               << "capability 9.0 (targets cuda:sm_90a and sim:sm_90a)";
+}
+
 void TargetInfo::assume(Emitter &e, Value condition) { LLVM::AssumeOp::create(e, condition); }
 
 namespace {

@@ -308,7 +308,7 @@ public:
   // Intrinsics
   //===----------------------------------------------------------------------------------------------------------------===//
 
-  /// What Intrinsics.def lists under a name. Fails where the target has no such thing.
+  /// What Intrinsics.def lists under a name. Reports it where the target has no such thing (reportNoIntrinsic).
   virtual mlir::FailureOr<llvm::SmallVector<mlir::Value>> intrinsic(Emitter &e, llvm::StringRef name, mlir::ValueRange operands,
                                                                     mlir::DictionaryAttr options) = 0;
   /// Assembly in the form of LLVM's inline assembly ($0, $1, outputs first); operands have the types of their registers. Reports
@@ -323,6 +323,9 @@ protected:
   friend class GenericAddresses;
   bool hasGenericAddresses = false; ///< See GenericAddresses.
 };
+
+/// The error at the place of the emitter that a target has no intrinsic of this name.
+mlir::InFlightDiagnostic reportNoIntrinsic(Emitter &e, llvm::StringRef name);
 
 /// Makes the leaves of a target from its full name, for example "sim:sm_80".
 using TargetFactory = std::function<Expected<std::unique_ptr<TargetInfo>>(llvm::StringRef name)>;

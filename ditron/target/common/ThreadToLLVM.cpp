@@ -71,7 +71,7 @@ public:
     Emitter e(op.getLoc(), rewriter);
     FailureOr<int64_t> offset = scratchOffset(op);
     if (failed(offset))
-      return failure();
+      return offset;
     rewriter.replaceOp(op, target.sharedArray(e, *offset, op.getBytes()));
     return success();
   }
@@ -90,8 +90,7 @@ public:
     DictionaryAttr options = op.getOptionsAttr() ? op.getOptionsAttr() : DictionaryAttr::get(op.getContext());
     FailureOr<Values> results = target.intrinsic(e, op.getName(), operands, options);
     if (failed(results))
-      return emitError(op.getLoc()) << "'" << op.getName() << "' does not exist on this target: it is an instruction of compute "
-                                    << "capability 9.0 (targets cuda:sm_90a and sim:sm_90a)";
+      return results;
     rewriter.replaceOp(op, *results);
     return success();
   }

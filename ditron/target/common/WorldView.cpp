@@ -13,8 +13,8 @@ using LLVM::ICmpPredicate;
 namespace ditron::target {
 
 Value worldView(Operation *op) {
-  Value last = op->getParentOfType<FunctionOpInterface>().getFunctionBody().getArguments().back();
-  return isa<LLVM::LLVMPointerType>(last.getType()) ? last : Value();
+  Block::BlockArgListType arguments = op->getParentOfType<FunctionOpInterface>().getFunctionBody().getArguments();
+  return !arguments.empty() && isa<LLVM::LLVMPointerType>(arguments.back().getType()) ? arguments.back() : Value();
 }
 
 Value loadWorldWord(Emitter &e, TargetInfo &target, Value world, Value index) {

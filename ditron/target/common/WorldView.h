@@ -12,6 +12,9 @@
 
 namespace ditron::target {
 
+/// The error of an operation whose kernel has no world view.
+inline constexpr const char *needsWorldView =
+    "needs the world view as the kernel's last argument; run dist-lower-world first";
 /// The world view, already lowered; null where the kernel has none.
 mlir::Value worldView(mlir::Operation *op);
 mlir::Value loadWorldWord(Emitter &e, TargetInfo &target, mlir::Value world, mlir::Value index);

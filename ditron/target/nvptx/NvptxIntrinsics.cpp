@@ -63,7 +63,8 @@ std::optional<Values> replaceField(Emitter &e, StringRef name, ValueRange operan
   for (const MapField &field : mapFields) {
     if (field.name != name)
       continue;
-    e.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>()->setAttr(changesTensorMapsAttrName, e.getUnitAttr());
+    e.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>()->setAttr(changesTensorMapsAttrName,
+                                                                               e.getUnitAttr());
     PtxAsm code(e);
     std::string map = code.input(inAddressSpace(e, operands[0], AddressSpace::Shared));
     std::string value = field.isImmediate ? std::to_string(option(options, "value")) : code.input(operands[1]);
@@ -110,7 +111,7 @@ FailureOr<SmallVector<Value>> NvptxTargetInfo::intrinsic(Emitter &e, StringRef n
 
   // Since compute capability 9.0.
   if (!architecture.hasWgmma())
-    return failure();
+    return reportNoIntrinsic(e, name);
   if (name == "elect_one_sync")
     return Values{hopperLeaves.electLane(e)};
   if (name == "mbarrier_init")
@@ -181,7 +182,7 @@ FailureOr<SmallVector<Value>> NvptxTargetInfo::intrinsic(Emitter &e, StringRef n
     hopperLeaves.mbarrierInitFence(e);
     return Values();
   }
-  return failure();
+  return reportNoIntrinsic(e, name);
 }
 
 /// PTX of a kernel's author. Volatile marks keep LLVM from removing or merging what is not pure.

@@ -129,7 +129,8 @@ public:
     Value x = adaptor.getOperand();
     Type type = x.getType();
     if (!type.isF32() && !type.isF16() && !type.isBF16())
-      return rewriter.notifyMatchFailure(op, "not for this type");
+      return rewriter.notifyMatchFailure(
+          op, [&](Diagnostic &why) { why << "its formula is for f32, f16 and bf16, not for " << type; });
     Emitter e(op.getLoc(), rewriter);
     bool isNarrow = !type.isF32();
     Value result = formula(e, isNarrow ? LLVM::FPExtOp::create(e, e.getF32Type(), x).getResult() : x);
@@ -172,7 +173,8 @@ public:
     Emitter e(op.getLoc(), rewriter);
     Value x = adaptor.getOperand();
     if (!x.getType().isF32() && !x.getType().isF64())
-      return rewriter.notifyMatchFailure(op, "not for this type");
+      return rewriter.notifyMatchFailure(
+          op, [&](Diagnostic &why) { why << "the instruction is for f32 and f64, not for " << x.getType(); });
     if (x.getType().isF32() && bitEnumContainsAny(op.getFastmath(), arith::FastMathFlags::afn))
       rewriter.replaceOp(op, FloatEmitter(e).approximate("sqrt.approx.f", x));
     else

@@ -65,7 +65,7 @@ FailureOr<SmallVector<Value>> simIntrinsic(Emitter &e, SimCalls &sim, HopperLeav
 
   // With tensor copies.
   if (!hopper)
-    return failure();
+    return reportNoIntrinsic(e, name);
   auto call = [&](StringRef function, ValueRange arguments) {
     Values all{sim.self(e)};
     llvm::append_range(all, arguments);
@@ -140,7 +140,7 @@ FailureOr<SmallVector<Value>> simIntrinsic(Emitter &e, SimCalls &sim, HopperLeav
   // Hints, and orders that hold here anyway.
   if (name.starts_with("prefetch_") || name == "fence_proxy_tensormap_acquire" || name == "fence_mbarrier_init")
     return Values();
-  return failure();
+  return reportNoIntrinsic(e, name);
 }
 
 } // namespace ditron::target

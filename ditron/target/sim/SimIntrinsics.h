@@ -11,7 +11,7 @@
 
 namespace ditron::target {
 
-/// Emits an intrinsic; fails for what the machine lacks. `hopper` is null on machines without tensor copies.
+/// Emits an intrinsic; reports what the machine lacks. `hopper` is null on machines without tensor copies.
 mlir::FailureOr<llvm::SmallVector<mlir::Value>> simIntrinsic(Emitter &e, SimCalls &sim, HopperLeaves *hopper, llvm::StringRef name,
                                                              mlir::ValueRange operands, mlir::DictionaryAttr options);
 
