@@ -36,6 +36,8 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   transforms::WarpgroupDotsOptions warpgroups;
   warpgroups.limitBytes = target.sharedMemoryLimit();
 
+  // What every later stage may rely on: known operations, each with its place in the kernel's file.
+  DITRON_RETURN_IF_ERROR(run.passes("verify-import", module, transforms::createVerifyImport()));
   // A block-level operation that only some threads reach would hang or misbehave silently: refuse it while the IR is
   // still close to the source.
   DITRON_RETURN_IF_ERROR(run.passes("uniformity", module, analysis::createVerifyUniformity()));
@@ -99,6 +101,7 @@ Status lowerToLLVM(StageRunner &run, mlir::ModuleOp module, const target::Target
   DITRON_RETURN_IF_ERROR(run.passes("tail-work", module, transforms::createSinkTailWork()));
   // Slots that lanes have read by themselves are given back when all lanes have.
   DITRON_RETURN_IF_ERROR(run.passes("arrivals", module, transforms::createOrderArrivals()));
+  DITRON_RETURN_IF_ERROR(run.passes("verify-preparation", module, transforms::createVerifyPreparation()));
   // One thread's program: a scalar per register of every tensor. The target's leaves are emitted here.
   DITRON_RETURN_IF_ERROR(run.passes("lowering", module, target::createDitronToLLVM()));
   // Address arithmetic is shared between the registers of a tensor.

@@ -267,6 +267,13 @@ def OrderArrivals : Pass<"dgpu-order-arrivals", "::mlir::ModuleOp"> {
   }];
 }
 
+def VerifyImport : Pass<"tile-verify-import", "::mlir::ModuleOp"> {
+  let summary = "phase contract: imported kernels consist of what the passes know, and say where it comes from";
+  let description = [{
+    Only operations of tile, dist, arith, math, scf, func and ub, each with a location: messages of later stages then name a line.
+  }];
+}
+
 def VerifyLayouts : Pass<"dgpu-verify-layouts", "::mlir::ModuleOp"> {
   let summary = "phase contract: every tensor has a layout that fits the kernel";
   let description = [{
@@ -279,6 +286,15 @@ def VerifyAllocation : Pass<"dgpu-verify-allocation", "::mlir::ModuleOp"> {
   let summary = "phase contract: every operation that needs shared memory has its place";
   let description = [{
     Every buffer and every operation with scratch memory has offset_bytes, inside dgpu.shared_bytes.
+  }];
+}
+
+def VerifyPreparation : Pass<"dgpu-verify-preparation", "::mlir::ModuleOp"> {
+  let summary = "phase contract: the lowering finds what it believes";
+  let description = [{
+    Every access of a tensor says how wide it is (dgpu-annotate-accesses), every tensor copy the box and the swizzle of its map
+    (dgpu-bind-tensor-maps), and every effect in the region of a reduction, scan or map is that of the performing thread
+    (dgpu-guard-effects).
   }];
 }
 #endif

@@ -3,26 +3,40 @@
 // Passes that change nothing and fail when an earlier pass broke its promise, so that the mistake carries the name of the pass
 // after which it showed. The messages say "compiler bug": no kernel can be blamed for them.
 //
+// tile-verify-import: Only operations that the passes know, and each says where in the kernel's file it comes from.
 // dgpu-verify-layouts: Every tensor value has a #dgpu.layout with the shape of the tensor and the lane and warp bits of the
 // module, and every operation relates the layouts of its operands and results as its lowering expects.
 // dgpu-verify-allocation: Every buffer and every operation with scratch memory has offset_bytes, inside dgpu.shared_bytes;
 // buffers begin where the swizzles of tensor copies begin.
+// dgpu-verify-preparation: What the lowering believes is there: widths of accesses, boxes of tensor copies, guards of effects.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/transforms/Passes.h"
 
 #include "ditron/analysis/Scratch.h"
 #include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/dgpu/DiscardableAttrs.h"
+#include "ditron/dialect/dist/DiscardableAttrs.h"
+#include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/layout/Wgmma.h"
 #include "ditron/transforms/LayoutRules.h"
 #include "ditron/transforms/RegionValues.h"
 #include "ditron/transforms/TensorMaps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/BuiltinOps.h"
+
+#include <bit>
 
 namespace ditron::transforms {
 #define GEN_PASS_DEF_VERIFYALLOCATION
+#define GEN_PASS_DEF_VERIFYIMPORT
 #define GEN_PASS_DEF_VERIFYLAYOUTS
+#define GEN_PASS_DEF_VERIFYPREPARATION
 #include "ditron/transforms/TransformsPasses.h.inc"
 
 using namespace mlir;
@@ -30,6 +44,31 @@ using namespace mlir;
 namespace {
 
 InFlightDiagnostic compilerBug(Operation *op) { return op->emitError() << "compiler bug: "; }
+
+/// Walks until `check` fails.
+template <typename Check> bool holdsEverywhere(Operation *root, Check check) {
+  return !root->walk([&](Operation *op) { return failed(check(op)) ? WalkResult::interrupt() : WalkResult::advance(); })
+              .wasInterrupted();
+}
+
+class VerifyImportPass : public impl::VerifyImportBase<VerifyImportPass> {
+  void runOnOperation() override {
+    if (!holdsEverywhere(getOperation(), check))
+      signalPassFailure();
+  }
+
+  static LogicalResult check(Operation *op) {
+    if (isa<ModuleOp>(op))
+      return success();
+    if (!isa_and_nonnull<tile::TileDialect, dist::DistDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect,
+                         func::FuncDialect, ub::UBDialect>(op->getDialect()))
+      return compilerBug(op) << op->getName()
+                             << " after import; tile, dist, arith, math, scf, func and ub are expected there";
+    if (isa<UnknownLoc>(op->getLoc()))
+      return compilerBug(op) << op->getName() << " does not say where in the kernel's file it comes from";
+    return success();
+  }
+};
 
 class VerifyLayoutsPass : public impl::VerifyLayoutsBase<VerifyLayoutsPass> {
   void runOnOperation() override {
@@ -125,6 +164,68 @@ class VerifyAllocationPass : public impl::VerifyAllocationBase<VerifyAllocationP
     });
     if (result.wasInterrupted())
       signalPassFailure();
+  }
+};
+
+class VerifyPreparationPass : public impl::VerifyPreparationBase<VerifyPreparationPass> {
+  void runOnOperation() override {
+    if (!holdsEverywhere(getOperation(), check))
+      signalPassFailure();
+  }
+
+  static LogicalResult check(Operation *op) {
+    if (auto load = dyn_cast<tile::LoadOp>(op))
+      return checkWidth(op, load.getPtr().getType());
+    if (auto store = dyn_cast<tile::StoreOp>(op))
+      return checkWidth(op, store.getPtr().getType());
+    if (auto copy = dyn_cast<dgpu::AsyncCopyOp>(op))
+      return checkWidth(op, copy.getPtr().getType());
+    if (auto load = dyn_cast<dgpu::TmaLoadOp>(op))
+      return checkBox(load);
+    if (auto store = dyn_cast<dgpu::TmaStoreOp>(op))
+      return checkBox(store);
+    if (isa<tile::ReduceOp, tile::ScanOp, tile::MapElementwiseOp>(op))
+      return success(holdsEverywhere(op, checkGuard));
+    return success();
+  }
+
+  static LogicalResult checkWidth(Operation *op, Type pointers) {
+    auto tensor = dyn_cast<RankedTensorType>(pointers);
+    if (!tensor)
+      return success();
+    auto axis = op->getAttrOfType<IntegerAttr>(dgpu::vectorAxisAttrName),
+         elems = op->getAttrOfType<IntegerAttr>(dgpu::vectorElemsAttrName);
+    if (!axis || !elems)
+      return compilerBug(op) << "an access of a tensor does not say how wide it is (" << dgpu::vectorAxisAttrName
+                             << ", " << dgpu::vectorElemsAttrName << ")";
+    if (axis.getInt() < 0 || axis.getInt() >= tensor.getRank())
+      return compilerBug(op) << dgpu::vectorAxisAttrName << " is " << axis.getInt() << " for a tensor of rank "
+                             << tensor.getRank();
+    if (elems.getInt() < 1 || elems.getInt() > tensor.getDimSize(axis.getInt()) ||
+        !std::has_single_bit(uint64_t(elems.getInt())))
+      return compilerBug(op) << dgpu::vectorElemsAttrName << " is " << elems.getInt() << "; a power of two up to "
+                             << tensor.getDimSize(axis.getInt()) << " is expected";
+    return success();
+  }
+
+  template <typename CopyOp> static LogicalResult checkBox(CopyOp copy) {
+    if (!copy.getBox() || !copy.getSwizzleBytes())
+      return compilerBug(copy) << "a tensor copy does not say the box and the swizzle of its map";
+    if (copy.getBox()->size() != copy.getOffsets().size())
+      return compilerBug(copy) << "a tensor copy with " << copy.getOffsets().size() << " offsets has a box of "
+                               << copy.getBox()->size() << " dimensions";
+    return success();
+  }
+
+  /// An effect in a region on scalars stands in a branch that only the performing thread takes.
+  static LogicalResult checkGuard(Operation *op) {
+    if (!analysis::isInScalarRegion(op) || !analysis::isScalarEffect(op))
+      return success();
+    auto branch = dyn_cast<scf::IfOp>(op->getParentOp());
+    if (branch && branch.getCondition().getDefiningOp<dgpu::PerformsOp>() && op->hasAttr(dist::perThreadAttrName))
+      return success();
+    return compilerBug(op) << "the effect of " << op->getName()
+                           << " would happen in every thread that computes the region";
   }
 };
 
