@@ -6,6 +6,7 @@
 #include "ditron/compiler/LaunchInterface.h"
 
 #include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/dgpu/DiscardableAttrs.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -84,7 +85,7 @@ Expected<LaunchInterface> readLaunchInterface(mlir::ModuleOp module) {
   if (auto bytes = module->getAttrOfType<mlir::IntegerAttr>(dgpu::sharedBytesAttrName))
     result.sharedBytes = static_cast<uint64_t>(bytes.getInt());
   // Partitions that have become functions leave the number of warps to the module.
-  if (auto warps = module->getAttrOfType<mlir::IntegerAttr>("dgpu.launch_warps"))
+  if (auto warps = module->getAttrOfType<mlir::IntegerAttr>(dgpu::launchWarpsAttrName))
     result.launchWarps = static_cast<uint32_t>(warps.getInt());
   module.walk([&](dgpu::WarpSpecializeOp partitions) {
     result.launchWarps = static_cast<uint32_t>(dgpu::numWarpsOf(partitions)) + partitions.getProducerWarps();

@@ -9,6 +9,7 @@
 
 #include "ditron/analysis/Passes.h"
 #include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/dgpu/DiscardableAttrs.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/target/common/Passes.h"
@@ -126,11 +127,11 @@ void annotateModule(mlir::ModuleOp module, const CompileOptions &options, target
     module->setAttr(dgpu::tmaAttrName, builder.getUnitAttr());
   }
   if (options.knobs.boundWaits)
-    module->setAttr(target::boundWaitsAttrName, builder.getUnitAttr());
+    module->setAttr(dgpu::boundWaitsAttrName, builder.getUnitAttr());
   if (options.knobs.traceGpu)
-    module->setAttr(target::noteEventsAttrName, builder.getUnitAttr());
+    module->setAttr(dgpu::noteEventsAttrName, builder.getUnitAttr());
   if (options.knobs.publishWaits)
-    module->setAttr(target::publishWaitsAttrName, builder.getUnitAttr());
+    module->setAttr(dgpu::publishWaitsAttrName, builder.getUnitAttr());
 }
 
 } // namespace ditron::compiler

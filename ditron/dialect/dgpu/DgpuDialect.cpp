@@ -6,7 +6,11 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/dgpu/Dgpu.h"
 
+#include "ditron/dialect/dgpu/DiscardableAttrs.h"
+#include "ditron/dialect/tile/AttributeTable.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -60,4 +64,39 @@ void DgpuDialect::initialize() {
 
 Operation *DgpuDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
   return arith::ConstantOp::materialize(builder, value, type, loc);
+}
+
+LogicalResult DgpuDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  constexpr auto isBranch = [](Operation *carrier) { return isa<scf::IfOp>(carrier); };
+  constexpr auto isTensorAccess = [](Operation *carrier) {
+    return isa<ditron::tile::LoadOp, ditron::tile::StoreOp, AsyncCopyOp>(carrier);
+  };
+  using enum ditron::tile::AttributeKind;
+  using ditron::tile::isModule, ditron::tile::isModuleOrFunction, ditron::tile::isOurs;
+  static constexpr ditron::tile::AttributeRule table[] = {
+      {numWarpsAttrName, Integer, "the module and functions", isModuleOrFunction},
+      {threadsPerWarpAttrName, Integer, "the module and functions", isModuleOrFunction},
+      {numStagesAttrName, Integer, "the module and functions", isModuleOrFunction},
+      {sharedBytesAttrName, Integer, "the module", isModule},
+      {launchWarpsAttrName, Integer, "the module", isModule},
+      {targetAttrName, String, "the module", isModule},
+      {wgmmaAttrName, Unit, "the module", isModule},
+      {tmaAttrName, Unit, "the module", isModule},
+      {publishWaitsAttrName, Unit, "the module", isModule},
+      {noteEventsAttrName, Unit, "the module", isModule},
+      {boundWaitsAttrName, Unit, "the module", isModule},
+      {changesTensorMapsAttrName, Unit, "the module", isModule},
+      {sumsHalvesAttrName, Unit, "the module", isModule},
+      {partitionsAttrName, Integer, "the branch between partitions", isBranch},
+      {vectorAxisAttrName, Integer, "accesses of tensors", isTensorAccess},
+      {vectorElemsAttrName, Integer, "accesses of tensors", isTensorAccess},
+      {genericAttrName, Unit, "accesses of memory", isOurs},
+  };
+  return ditron::tile::verifyByTable(op, attribute, table);
+}
+
+LogicalResult DgpuDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned, NamedAttribute attribute) {
+  static constexpr ditron::tile::AttributeRule table[] = {
+      {tensorMapAttrName, ditron::tile::AttributeKind::Dictionary, "arguments of functions", ditron::tile::isFunction}};
+  return ditron::tile::verifyByTable(op, attribute, table);
 }

@@ -1,6 +1,7 @@
 //===- DiscardableAttrs.h - Attributes of dgpu that the module and operations of others carry -------------*- C++ -*-===//
 //
-// What passes leave for later stages. Those that the pipeline sets before the first pass are in Dgpu.h.
+// What passes and the lowering leave for later stages. Those that the pipeline sets before the first pass are in Dgpu.h. All are listed
+// in DgpuDialect::verifyOperationAttribute.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_DIALECT_DGPU_DISCARDABLEATTRS_H
@@ -16,6 +17,21 @@ inline constexpr llvm::StringLiteral vectorAxisAttrName = "dgpu.vector_axis";
 inline constexpr llvm::StringLiteral vectorElemsAttrName = "dgpu.vector_elems";
 /// Unit, of accesses through pointers that may point into shared memory as well as into global memory.
 inline constexpr llvm::StringLiteral genericAttrName = "dgpu.generic";
+
+/// i32 of the module, once lowered: warps of a launch, the producer's among them.
+inline constexpr llvm::StringLiteral launchWarpsAttrName = "dgpu.launch_warps";
+/// i32 of the branch between the partitions of a warp-specialised kernel, while it is lowered: the number of consumer warps.
+inline constexpr llvm::StringLiteral partitionsAttrName = "dgpu.partitions";
+/// Unit, of the module: waits that last say what they wait for, where targets cannot see a deadlock.
+inline constexpr llvm::StringLiteral publishWaitsAttrName = "dgpu.publish_waits";
+/// Unit, of the module: blocks, waits and signals are noted with their times, where targets do not know them by themselves.
+inline constexpr llvm::StringLiteral noteEventsAttrName = "dgpu.note_events";
+/// Unit, of the module: they also give up after a time limit and report (test mode of targets that cannot see a deadlock).
+inline constexpr llvm::StringLiteral boundWaitsAttrName = "dgpu.bound_waits";
+/// Unit, of a lowered module that changes tensor maps, which needs a later PTX version than the rest.
+inline constexpr llvm::StringLiteral changesTensorMapsAttrName = "dgpu.changes_tensor_maps";
+/// Unit, of a lowered module that sums halves over ranks in f32, which needs PTX 8.2.
+inline constexpr llvm::StringLiteral sumsHalvesAttrName = "dgpu.sums_halves";
 
 } // namespace ditron::dgpu
 

@@ -21,5 +21,6 @@ def Dist_Dialect : Dialect {
   let useDefaultAttributePrinterParser = 1;
   let dependentDialects = ["::ditron::tile::TileDialect", "::mlir::arith::ArithDialect"];
   let hasConstantMaterializer = 1;
+  let hasOperationAttrVerify = 1;
 }
 #endif

@@ -4,6 +4,8 @@
 // TileVerifiers.cpp and TileFolds.cpp, so that changing them does not rebuild this expensive unit.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
+#include "ditron/dialect/tile/AttributeTable.h"
+#include "ditron/dialect/tile/ExchangeAttr.h"
 #include "ditron/dialect/tile/Tile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -12,6 +14,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -106,4 +109,27 @@ Type ditron::tile::withElementType(Type type, Type element) {
 ArrayRef<int64_t> ditron::tile::shapeOf(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor ? tensor.getShape() : ArrayRef<int64_t>();
+}
+
+/// Options of a loop are those of tl.range (frontend/Loops.cpp), and what passes make of them.
+LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  constexpr auto isLoop = [](Operation *carrier) { return isa<LoopLikeOpInterface>(carrier); };
+  constexpr auto isGather = [](Operation *carrier) { return isa<GatherOp>(carrier); };
+  static constexpr AttributeRule table[] = {
+      {"tile.kernel", AttributeKind::Unit, "functions", isFunction},
+      {"tile.num_stages", AttributeKind::Integer, "loops", isLoop},
+      {"tile.loop_unroll_factor", AttributeKind::Integer, "loops", isLoop},
+      {"tile.flatten", AttributeKind::Unit, "loops", isLoop},
+      {"tile.warp_specialize", AttributeKind::Unit, "loops", isLoop},
+      {"tile.cluster_blocks", AttributeKind::Integer, "loops", isLoop},
+      {"tile.disallow_acc_multi_buffer", AttributeKind::Unit, "loops", isLoop},
+      {exchangeMaskAttrName, AttributeKind::Integer, "tile.gather", isGather},
+  };
+  return verifyByTable(op, attribute, table);
+}
+
+LogicalResult TileDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned, NamedAttribute attribute) {
+  static constexpr AttributeRule table[] = {
+      {"tile.divisibility", AttributeKind::Integer, "arguments of functions", isFunction}};
+  return verifyByTable(op, attribute, table);
 }

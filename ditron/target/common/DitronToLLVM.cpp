@@ -68,7 +68,7 @@ class DitronToLLVMPass : public impl::DitronToLLVMBase<DitronToLLVMPass> {
     for (auto function : module.getOps<func::FuncOp>())
       kernels.push_back(function.getSymNameAttr());
     // Partitions are gone when the launch is described.
-    module->setAttr(launchWarpsAttrName, Builder(module.getContext()).getI32IntegerAttr(launchWarpsOf(module)));
+    module->setAttr(dgpu::launchWarpsAttrName, Builder(module.getContext()).getI32IntegerAttr(launchWarpsOf(module)));
     passMapsByValue(module);
     LogicalResult isLowered = success(succeeded(target.prepareModule(module)) && succeeded(toScalars(module, target)) &&
                                       succeeded(toBranches(module)) && succeeded(toLLVM(module, target)));

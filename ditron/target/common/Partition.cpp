@@ -13,13 +13,10 @@ using namespace mlir;
 
 namespace ditron::target {
 
-/// i32 attribute of the branch between the partitions: the number of consumer warps.
-static constexpr llvm::StringLiteral partitionsAttrName = "dgpu.partitions";
-
 std::optional<Partition> partitionAt(Block *block) {
   for (Operation *parent = block ? block->getParentOp() : nullptr; parent;
        block = parent->getBlock(), parent = parent->getParentOp()) {
-    auto warps = parent->getAttrOfType<IntegerAttr>(partitionsAttrName);
+    auto warps = parent->getAttrOfType<IntegerAttr>(dgpu::partitionsAttrName);
     if (!warps)
       continue;
     int consumers = static_cast<int>(warps.getInt());
@@ -30,7 +27,7 @@ std::optional<Partition> partitionAt(Block *block) {
 }
 
 int launchWarpsOf(ModuleOp module) {
-  if (auto warps = module->getAttrOfType<IntegerAttr>(launchWarpsAttrName))
+  if (auto warps = module->getAttrOfType<IntegerAttr>(dgpu::launchWarpsAttrName))
     return static_cast<int>(warps.getInt());
   int warps = dgpu::numWarpsOf(module);
   module.walk([&](dgpu::WarpSpecializeOp op) {
@@ -58,7 +55,7 @@ public:
     Value warp = e.zextOrTrunc(first, e.getI32Type());
     Value isConsumer = e.compare(LLVM::ICmpPredicate::ult, warp, e.i32(consumers));
     auto branch = scf::IfOp::create(e, TypeRange(), isConsumer, /*withElseRegion=*/true);
-    branch->setAttr(partitionsAttrName, e.getI32IntegerAttr(consumers));
+    branch->setAttr(dgpu::partitionsAttrName, e.getI32IntegerAttr(consumers));
     // With fewer warps there are registers enough for all.
     bool movesRegisters = consumers >= 8;
     auto take = [&](Region &from, Block *to) {

@@ -35,7 +35,6 @@ inline std::optional<Partition> partitionAt(Emitter &e) { return partitionAt(e.g
 
 /// Warps of a launch: those of the language and the producer's. When the kernel has been lowered it is the module attribute
 /// `dgpu.launch_warps` that says so.
-inline constexpr llvm::StringLiteral launchWarpsAttrName = "dgpu.launch_warps";
 int launchWarpsOf(mlir::ModuleOp module);
 
 } // namespace ditron::target

@@ -61,13 +61,6 @@ private:
   bool before;
 };
 
-/// Unit attribute of a module: waits that last say what they wait for, where targets cannot see a deadlock.
-inline constexpr llvm::StringLiteral publishWaitsAttrName = "dgpu.publish_waits";
-/// Unit attribute of a module: blocks, waits and signals are noted with their times, where targets do not know them by themselves.
-inline constexpr llvm::StringLiteral noteEventsAttrName = "dgpu.note_events";
-/// Unit attribute of a module: they also give up after a time limit and report (test mode of targets that cannot see a deadlock).
-inline constexpr llvm::StringLiteral boundWaitsAttrName = "dgpu.bound_waits";
-
 struct CodegenOptions {
   int optimizationLevel = 2; ///< 0 to 3.
   bool keepLLVMText = false; ///< Also keep LLVM IR (optimised) as text.

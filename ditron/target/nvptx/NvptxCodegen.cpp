@@ -5,6 +5,7 @@
 // everything else, so that all passes see which accesses cannot alias, and addresses in shared memory are 32 bits wide.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/dialect/dgpu/DiscardableAttrs.h"
 #include "ditron/target/common/LargeCode.h"
 #include "ditron/target/nvptx/Assembler.h"
 #include "ditron/target/nvptx/DeviceCode.h"
@@ -137,9 +138,9 @@ Expected<TargetCode> NvptxTargetInfo::generateCode(mlir::ModuleOp module, const 
   if (!code)
     return internalError("the lowered kernel has no translation to LLVM IR");
   NvptxArchitecture chosen = architecture;
-  if (module->hasAttr(changesTensorMapsAttrName) && chosen.capability == 90)
+  if (module->hasAttr(dgpu::changesTensorMapsAttrName) && chosen.capability == 90)
     chosen.ptxFeature = "+ptx83";
-  else if (module->hasAttr(sumsHalvesAttrName) && chosen.capability == 90)
+  else if (module->hasAttr(dgpu::sumsHalvesAttrName) && chosen.capability == 90)
     chosen.ptxFeature = "+ptx82";
   DITRON_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, machineFor(chosen, options.optimizationLevel));
   code->setDataLayout(machine->createDataLayout());

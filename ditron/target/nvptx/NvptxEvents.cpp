@@ -1,6 +1,6 @@
 //===- NvptxEvents.cpp - NVIDIA leaves: what blocks did when, for traces ----------------------------------------------------===//
 //
-// With the module attribute noteEventsAttrName a block is noted when it returns, a wait when it has ended, and a signal when it has been
+// With the module attribute dgpu::noteEventsAttrName a block is noted when it returns, a wait when it has ended, and a signal when it has been
 // raised, each by one thread, in the rank's ring (abi/EventRing.h). Who notes something takes a number by an atomic operation, the
 // answer of which takes most of a microsecond, so
 //  - a wait takes its number while it waits: in the first turn that was in vain. One that is satisfied at once is not noted;
@@ -15,6 +15,7 @@
 
 #include "ditron/abi/EventRing.h"
 #include "ditron/abi/WorldView.h"
+#include "ditron/dialect/dgpu/DiscardableAttrs.h"
 #include "ditron/target/nvptx/NvptxTargetInfo.h"
 #include "ditron/target/nvptx/NvptxWait.h"
 #include "ditron/target/nvptx/PtxAsm.h"

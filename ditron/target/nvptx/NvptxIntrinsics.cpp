@@ -4,6 +4,7 @@
 // maps are rows of a table.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/dialect/dgpu/DiscardableAttrs.h"
 #include "ditron/target/nvptx/NvptxTargetInfo.h"
 #include "ditron/target/nvptx/PtxAsm.h"
 
@@ -63,7 +64,7 @@ std::optional<Values> replaceField(Emitter &e, StringRef name, ValueRange operan
   for (const MapField &field : mapFields) {
     if (field.name != name)
       continue;
-    e.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>()->setAttr(changesTensorMapsAttrName,
+    e.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>()->setAttr(dgpu::changesTensorMapsAttrName,
                                                                                e.getUnitAttr());
     PtxAsm code(e);
     std::string map = code.input(inAddressSpace(e, operands[0], AddressSpace::Shared));

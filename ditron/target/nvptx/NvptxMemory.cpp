@@ -5,8 +5,9 @@
 // predicate guards the instruction and no branch is needed.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/target/nvptx/NvptxTargetInfo.h"
+#include "ditron/dialect/dgpu/DiscardableAttrs.h"
 #include "ditron/target/nvptx/DeviceCode.h"
+#include "ditron/target/nvptx/NvptxTargetInfo.h"
 #include "ditron/target/nvptx/PtxAsm.h"
 
 #include <fmt/format.h>
@@ -220,7 +221,7 @@ SmallVector<Value> NvptxTargetInfo::multimemLoadReduce(Emitter &e, Value ptr, di
     element = op.getPacked()->isF16() ? "f16x2" : "bf16x2";
     if (reduction == dist::MultimemReduction::Add) {
       name += ".acc::f32";
-      op->getParentOfType<ModuleOp>()->setAttr(sumsHalvesAttrName, e.getUnitAttr());
+      op->getParentOfType<ModuleOp>()->setAttr(dgpu::sumsHalvesAttrName, e.getUnitAttr());
     }
   } else {
     bool isUnsigned = reduction == dist::MultimemReduction::Add;

@@ -6,6 +6,7 @@
 #include "ditron/target/nvptx/NvptxTargetInfo.h"
 
 #include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/dgpu/DiscardableAttrs.h"
 #include "ditron/target/common/Partition.h"
 #include "ditron/target/nvptx/NvptxTarget.h"
 #include "ditron/target/nvptx/Passes.h"
@@ -62,10 +63,10 @@ LogicalResult NvptxTargetInfo::prepareModule(ModuleOp module) {
   numWarps = launchWarpsOf(module);
   isSpecialized = numWarps != dgpu::numWarpsOf(module);
   module.walk([&](dgpu::WarpSpecializeOp op) { clusterBlocks = op.getClusterBlocks(); });
-  boundsWaits = module->hasAttr(boundWaitsAttrName);
-  notesEvents = module->hasAttr(noteEventsAttrName);
+  boundsWaits = module->hasAttr(dgpu::boundWaitsAttrName);
+  notesEvents = module->hasAttr(dgpu::noteEventsAttrName);
   // A trace of a run that hangs shows what is still waited for.
-  publishesWaits = boundsWaits || notesEvents || module->hasAttr(publishWaitsAttrName);
+  publishesWaits = boundsWaits || notesEvents || module->hasAttr(dgpu::publishWaitsAttrName);
   hopperLeaves.setBoundsWaits(boundsWaits);
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   // Its size is what the launch says: an external array of unknown length.

@@ -135,10 +135,6 @@ mlir::Value inAddressSpace(Emitter &e, mlir::Value ptr, AddressSpace space);
 llvm::StringRef ptxSpace(mlir::Value address);
 /// Operand elements of tensor core instructions packed into i32 registers; f32 is rounded to tf32.
 llvm::SmallVector<mlir::Value> packMmaOperand(Emitter &e, bool isTf32, mlir::ValueRange elements);
-/// Unit attribute of a module that changes tensor maps, which needs a later PTX version than the rest.
-inline constexpr llvm::StringLiteral changesTensorMapsAttrName = "dgpu.changes_tensor_maps";
-/// Unit attribute of a module: it sums halves over ranks in f32, which needs PTX 8.2.
-inline constexpr llvm::StringLiteral sumsHalvesAttrName = "dgpu.sums_halves";
 
 /// ".cta", ".gpu" or ".sys".
 llvm::StringRef ptxScope(tile::MemoryScope scope);

@@ -1,7 +1,7 @@
 //===- NvptxWait.cpp - NVIDIA leaves: waiting for a signal ------------------------------------------------------------------===//
 //
-// A wait is a loop around a load with acquire semantics. With the module attribute publishWaitsAttrName a wait that lasts says
-// what it waits for, so that others can read it (`ditron explain`). With boundWaitsAttrName it also gives up at a time: the first wait
+// A wait is a loop around a load with acquire semantics. With the module attribute dgpu::publishWaitsAttrName a wait that lasts says
+// what it waits for, so that others can read it (`ditron explain`). With dgpu::boundWaitsAttrName it also gives up at a time: the first wait
 // that lasts longer than the limit writes a report for the host, and from then on all waits end, so that the kernel drains instead
 // of hanging. Results are then garbage; the runtime must look at the report. A spin loop that the kernel itself wrote cannot be
 // ended from within its load: there the thread reports and traps. Its age is the time in which the load has been repeated without
@@ -15,6 +15,7 @@
 
 #include "ditron/abi/Compare.h"
 #include "ditron/abi/WaitReport.h"
+#include "ditron/dialect/dgpu/DiscardableAttrs.h"
 #include "ditron/target/nvptx/NvptxEvents.h"
 #include "ditron/target/nvptx/NvptxTargetInfo.h"
 #include "ditron/target/nvptx/PtxAsm.h"
