@@ -24,6 +24,10 @@ def Dgpu_ConvertLayoutOp : Dgpu_Op<"convert_layout", [Pure]> {
   let description = [{
     Lowered by the plan layout::makePlan(source, result): nothing, register renaming, selects, shuffles, or a round trip
     through shared memory at `offset_bytes`.
+
+    ```mlir
+    %0 = dgpu.convert_layout %x : tensor<16x32xf16, #rows> -> tensor<16x32xf16, #cols>
+    ```
   }];
   let arguments = (ins Tile_Tensor:$source, OptionalAttr<I64Attr>:$offset_bytes);
   let results = (outs Tile_Tensor:$result);
@@ -35,6 +39,14 @@ def Dgpu_ConvertLayoutOp : Dgpu_Op<"convert_layout", [Pure]> {
 
 def Dgpu_BufferAllocOp : Dgpu_Op<"buffer_alloc", [MemoryEffects<[MemAlloc<Dgpu_SharedMemory>]>]> {
   let summary = "reserves a buffer in shared memory; it lives until its last use";
+  let description = [{
+    `slots` tiles, one after the other, in the shared layout of the type. dgpu-allocate-shared gives `offset_bytes`, and bytes are shared by
+    buffers that do not live at the same time. Contents are undefined at the beginning.
+
+    ```mlir
+    %b = dgpu.buffer_alloc : !dgpu.buffer<2 x 16x64 x bf16, #b>
+    ```
+  }];
   let arguments = (ins OptionalAttr<I64Attr>:$offset_bytes);
   let results = (outs Dgpu_AnyBuffer:$result);
   let assemblyFormat = "attr-dict `:` qualified(type($result))";
@@ -42,7 +54,13 @@ def Dgpu_BufferAllocOp : Dgpu_Op<"buffer_alloc", [MemoryEffects<[MemAlloc<Dgpu_S
 
 def Dgpu_BufferStoreOp : Dgpu_Op<"buffer_store", [MemoryEffects<[MemWrite<Dgpu_SharedMemory>]>]> {
   let summary = "writes a tile into a slot";
-  let description = [{With `warpgroups`, each warpgroup's part is only touched by itself: its own barriers order it.}];
+  let description = [{
+    With `warpgroups`, each warpgroup's part is only touched by itself: its own barriers order it.
+
+    ```mlir
+    dgpu.buffer_store %x, %b[%slot] : tensor<16x32xf16, #rows>, !dgpu.buffer<3 x 16x32 x f16, #swizzle>
+    ```
+  }];
   let arguments = (ins Tile_Tensor:$value, Dgpu_AnyBuffer:$buffer, I32:$slot, UnitAttr:$warpgroups);
   let assemblyFormat = "$value `,` $buffer `[` $slot `]` attr-dict `:` type($value) `,` qualified(type($buffer))";
   let hasVerifier = 1;
@@ -50,6 +68,14 @@ def Dgpu_BufferStoreOp : Dgpu_Op<"buffer_store", [MemoryEffects<[MemWrite<Dgpu_S
 
 def Dgpu_BufferLoadOp : Dgpu_Op<"buffer_load", [MemoryEffects<[MemRead<Dgpu_SharedMemory>]>]> {
   let summary = "reads a tile from a slot";
+  let description = [{
+    In the layout of the result: the pieces that each thread reads follow from both layouts. Needs a barrier after the write by other
+    threads (dgpu-insert-barriers).
+
+    ```mlir
+    %0 = dgpu.buffer_load %b[%slot] : !dgpu.buffer<3 x 16x32 x f16, #swizzle> -> tensor<16x32xf16, #cols>
+    ```
+  }];
   let arguments = (ins Dgpu_AnyBuffer:$buffer, I32:$slot);
   let results = (outs Tile_Tensor:$result);
   let assemblyFormat = "$buffer `[` $slot `]` attr-dict `:` qualified(type($buffer)) `->` type($result)";
@@ -63,6 +89,10 @@ def Dgpu_AsyncCopyOp : Dgpu_Op<"async_copy",
     Zeros are written where the mask is false. The slot may be read only after the group of the copy was waited for and a block barrier
     followed. The pointer tensor's layout decides which thread copies what; consecutive offsets must be held by one thread in
     pieces of 4, 8 or 16 bytes.
+
+    ```mlir
+    dgpu.async_copy %p to %b[%slot] : tensor<16x32x!tile.ptr<f16>, #rows>, !dgpu.buffer<3 x 16x32 x f16, #swizzle>
+    ```
   }];
   let arguments = (ins Tile_PointerLike:$ptr, Dgpu_AnyBuffer:$buffer, I32:$slot, Optional<Tile_BoolLike>:$mask);
   let assemblyFormat = "$ptr `to` $buffer `[` $slot `]` (`mask` $mask^)? attr-dict `:` type($ptr) `,` qualified(type($buffer)) (`mask` type($mask)^)?";
@@ -70,16 +100,37 @@ def Dgpu_AsyncCopyOp : Dgpu_Op<"async_copy",
 }
 def Dgpu_AsyncCommitOp : Dgpu_Op<"async_commit", [MemoryEffects<[MemWrite<Dgpu_SharedMemory>]>]> {
   let summary = "closes the current group of asynchronous copies";
+  let description = [{
+    Groups are a thread's own and complete in order. A group may be empty: then waiting for it is nothing, which keeps the count of groups
+    the same in all iterations.
+
+    ```mlir
+    dgpu.async_commit
+    ```
+  }];
   let assemblyFormat = "attr-dict";
 }
 def Dgpu_AsyncWaitOp : Dgpu_Op<"async_wait", [MemoryEffects<[MemRead<Dgpu_SharedMemory>, MemWrite<Dgpu_SharedMemory>]>]> {
   let summary = "waits until at most `pending` of this thread's newest groups are incomplete";
-  let description = [{Other threads' copies are complete only after a block barrier that follows (barrier insertion adds it).}];
+  let description = [{
+    Other threads' copies are complete only after a block barrier that follows (barrier insertion adds it).
+
+    ```mlir
+    dgpu.async_wait 1
+    ```
+  }];
   let arguments = (ins I32Attr:$pending);
   let assemblyFormat = "$pending attr-dict";
 }
 def Dgpu_BarrierOp : Dgpu_Op<"barrier", [MemoryEffects<[MemRead<Dgpu_SharedMemory>, MemWrite<Dgpu_SharedMemory>]>]> {
   let summary = "block barrier put in by a pass; with `warpgroups`, each warpgroup waits for its own threads only";
+  let description = [{
+    What any of the threads wrote to shared memory before, all of them see behind it. Within a partition (warp_specialize) its warps only.
+
+    ```mlir
+    dgpu.barrier
+    ```
+  }];
   let arguments = (ins UnitAttr:$warpgroups);
   let assemblyFormat = "attr-dict";
 }
@@ -91,6 +142,10 @@ def Dgpu_OrderLanesOp
     What the lanes of a warp accessed before is done for all of them before any of them goes on. With operands this is asked
     for only if an object that one of `later` points into is one that one of `earlier` points into. They are arguments of the
     kernel. All threads of each warp get here; warps do not wait for each other.
+
+    ```mlir
+    dgpu.order_lanes
+    ```
   }];
   let arguments = (ins Variadic<Tile_Pointer>:$later, Variadic<Tile_Pointer>:$earlier);
   let assemblyFormat = "(`(` $later^ `:` type($later) `)` `after` `(` $earlier `:` type($earlier) `)`)? attr-dict";
@@ -106,9 +161,11 @@ def Dgpu_PerformsOp : Dgpu_Op<"performs", [Pure, ParentOneOf<["::ditron::tile::R
     ```mlir
     %y = tile.map_elementwise(%x, %p) pack 1 { ^bb0(%a: i32, %q: !tile.ptr<i32>):
       %mine = dgpu.performs
-      scf.if %mine { tile.store %q, %a {dist.per_thread} : !tile.ptr<i32>, i32 }
+      scf.if %mine {
+        tile.store %q, %a {dist.per_thread} : !tile.ptr<i32>, i32
+      }
       tile.yield %a : i32
-    } : ...
+    } : (tensor<32xi32>, tensor<32x!tile.ptr<i32>>) -> tensor<32xi32>
     ```
   }];
   let results = (outs I1:$result);
@@ -117,7 +174,13 @@ def Dgpu_PerformsOp : Dgpu_Op<"performs", [Pure, ParentOneOf<["::ditron::tile::R
 
 def Dgpu_BufferPermuteOp : Dgpu_Op<"buffer_permute", [Pure]> {
   let summary = "the same bytes with their dimensions in another order";
-  let description = [{Dimension d of the result is dimension order[d] of the source. Nothing moves: only the shared layout is renamed.}];
+  let description = [{
+    Dimension d of the result is dimension order[d] of the source. Nothing moves: only the shared layout is renamed.
+
+    ```mlir
+    %t = dgpu.buffer_permute %b [1, 0] : !dgpu.buffer<2 x 16x64 x bf16, #b> -> !dgpu.buffer<2 x 64x16 x bf16, #bt>
+    ```
+  }];
   let arguments = (ins Dgpu_AnyBuffer:$source, DenseI32ArrayAttr:$order);
   let results = (outs Dgpu_AnyBuffer:$result);
   let builders = [OpBuilder<(ins "::mlir::Value":$source, "::llvm::ArrayRef<int32_t>":$order)>];
@@ -137,6 +200,10 @@ def Dgpu_MbarrierAllocOp : Dgpu_Op<"mbarrier_alloc", [MemoryEffects<[MemAlloc<Dg
   let description = [{
     Only at the top level of a kernel. Initialised at the kernel's entry by one thread, before any warp goes on; they live as long as the
     kernel. `cluster`: as many arrivals again come from the other block of the cluster, where there are clusters.
+
+    ```mlir
+    %full = dgpu.mbarrier_alloc {count = 1 : i32} : !dgpu.mbarriers<3>
+    ```
   }];
   let arguments = (ins ConfinedAttr<I32Attr, [IntPositive]>:$count, UnitAttr:$cluster, OptionalAttr<I64Attr>:$offset_bytes);
   let results = (outs Dgpu_Mbarriers:$result);
@@ -144,6 +211,14 @@ def Dgpu_MbarrierAllocOp : Dgpu_Op<"mbarrier_alloc", [MemoryEffects<[MemAlloc<Dg
 }
 def Dgpu_MbarrierExpectOp : Dgpu_MbarrierOp<"mbarrier_expect"> {
   let summary = "one lane of the executing partition expects bytes and arrives";
+  let description = [{
+    The bytes are those of the tensor copies that will be started for this phase; it completes when they have all arrived and the arrivals
+    are complete, this one among them. The elected lane does it once for the partition.
+
+    ```mlir
+    dgpu.mbarrier_expect %full[%x], 8192 : !dgpu.mbarriers<3>
+    ```
+  }];
   let arguments = (ins Dgpu_Mbarriers:$bars, I32:$slot, ConfinedAttr<I64Attr, [IntPositive]>:$bytes);
   let assemblyFormat = "$bars `[` $slot `]` `,` $bytes attr-dict `:` qualified(type($bars))";
 }
@@ -152,6 +227,10 @@ def Dgpu_MbarrierArriveOp : Dgpu_MbarrierOp<"mbarrier_arrive"> {
   let description = [{
     `cluster`: at the other block's mbarrier too, where there are clusters. `after_loads` (dgpu-order-arrivals): the lanes of the warp
     meet first, since each of them has read for itself what the arrival gives free.
+
+    ```mlir
+    dgpu.mbarrier_arrive %empty[%x] : !dgpu.mbarriers<3>
+    ```
   }];
   let arguments = (ins Dgpu_Mbarriers:$bars, I32:$slot, Optional<I1>:$predicate, UnitAttr:$cluster,
       UnitAttr:$after_loads);
@@ -159,7 +238,13 @@ def Dgpu_MbarrierArriveOp : Dgpu_MbarrierOp<"mbarrier_arrive"> {
 }
 def Dgpu_MbarrierWaitOp : Dgpu_MbarrierOp<"mbarrier_wait"> {
   let summary = "every thread waits until the phase of this parity is complete";
-  let description = [{The phases of an mbarrier have parities 0, 1, 0, ...; waiting for parity 1 on a fresh one passes at once.}];
+  let description = [{
+    The phases of an mbarrier have parities 0, 1, 0, ...; waiting for parity 1 on a fresh one passes at once.
+
+    ```mlir
+    dgpu.mbarrier_wait %full[%x], %y : !dgpu.mbarriers<3>
+    ```
+  }];
   let arguments = (ins Dgpu_Mbarriers:$bars, I32:$slot, I32:$parity);
   let assemblyFormat = "$bars `[` $slot `]` `,` $parity attr-dict `:` qualified(type($bars))";
 }
@@ -188,6 +273,10 @@ def Dgpu_TmaLoadOp : Dgpu_Op<"tma_load", [MemoryEffects<[MemRead<Tile_GlobalMemo
     at most 256 rows. All bytes count, out of range or not. `evict`: how long the L2 cache shall keep what is read. `cluster`: both blocks of
     the cluster get here for the same tile; where there are clusters each fetches half of the boxes, into the same slot of both.
     `box` and `swizzle_bytes` are those of the map (dgpu-bind-tensor-maps), sizes outermost first.
+
+    ```mlir
+    dgpu.tma_load %map[%x, %y] to %buffer[%slot], %full[%slot] : !dgpu.buffer<3 x 64x64 x bf16, #rows>, !dgpu.mbarriers<3>
+    ```
   }];
   let arguments = (ins Dgpu_TensorMap:$map, Variadic<I32>:$offsets, Dgpu_AnyBuffer:$buffer, I32:$slot,
       Dgpu_Mbarriers:$bars, I32:$barSlot,
@@ -208,6 +297,10 @@ def Dgpu_TmaStoreOp : Dgpu_Op<"tma_store", [MemoryEffects<[MemRead<Dgpu_SharedMe
   let description = [{
     With `warpgroups`, the first thread of warpgroup warpgroups[i] copies the i-th 64 rows instead; boxes then have 64 rows.
     `box` and `swizzle_bytes`: as of tma_load.
+
+    ```mlir
+    dgpu.tma_store %buffer[%x] to %map[%x, %y] : !dgpu.buffer<3 x 64x64 x bf16, #rows>
+    ```
   }];
   let arguments = (ins Dgpu_AnyBuffer:$buffer, I32:$slot, Dgpu_TensorMap:$map, Variadic<I32>:$offsets,
       OptionalAttr<DenseI32ArrayAttr>:$warpgroups, OptionalAttr<DenseI64ArrayAttr>:$box,
@@ -224,18 +317,38 @@ def Dgpu_TmaStoreOp : Dgpu_Op<"tma_store", [MemoryEffects<[MemRead<Dgpu_SharedMe
 def Dgpu_TmaStoreCommitOp
     : Dgpu_Op<"tma_store_commit", [MemoryEffects<[MemWrite<Dgpu_SharedMemory>, MemWrite<Tile_GlobalMemory>]>]> {
   let summary = "the threads that started tensor stores close their groups";
+  let description = [{
+    The stores since the last commit are one group of the thread that started them, for tma_store_wait to count. Groups of threads without
+    stores are empty.
+
+    ```mlir
+    dgpu.tma_store_commit
+    ```
+  }];
   let assemblyFormat = "attr-dict";
 }
 def Dgpu_TmaStoreWaitOp
     : Dgpu_Op<"tma_store_wait", [MemoryEffects<[MemRead<Dgpu_SharedMemory>, MemWrite<Dgpu_SharedMemory>, MemWrite<Tile_GlobalMemory>]>]> {
   let summary = "the threads that started tensor stores wait until at most `pending` of their newest groups are incomplete";
-  let description = [{With `read` until they have read their slots, else until their data is visible. Other threads do nothing.}];
+  let description = [{
+    With `read` until they have read their slots, else until their data is visible. Other threads do nothing.
+
+    ```mlir
+    dgpu.tma_store_wait 1
+    ```
+  }];
   let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative]>:$pending, UnitAttr:$read);
   let assemblyFormat = "$pending (`read` $read^)? attr-dict";
 }
 def Dgpu_FenceAsyncOp : Dgpu_Op<"fence_async", [MemoryEffects<[MemRead<Dgpu_SharedMemory>, MemWrite<Dgpu_SharedMemory>]>]> {
   let summary = "each thread's ordinary writes to shared memory come before reads by tensor stores and warpgroup dots";
-  let description = [{For what other threads read it takes a block barrier after it as well.}];
+  let description = [{
+    For what other threads read it takes a block barrier after it as well.
+
+    ```mlir
+    dgpu.fence_async
+    ```
+  }];
   let assemblyFormat = "attr-dict";
 }
 
@@ -254,6 +367,10 @@ def Dgpu_WarpgroupDotOp
 
     fp8: the tensor cores of Hopper keep about 14 bits of a sum. With promote_elems (a multiple of 32) they add up so many elements of K from
     zero, and that is added to c in fp32; c must be complete then, and so is the result.
+
+    ```mlir
+    %e = dgpu.warpgroup_dot %ra, %short[%slot], %d : tensor<64x16xbf16, #a>, !dgpu.buffer<1 x 16x16 x bf16, #short> -> tensor<64x16xf32, #c>
+    ```
   }];
   let arguments = (ins AnyTypeOf<[Dgpu_AnyBuffer, Tile_Tensor]>:$a, Optional<I32>:$slotA, Dgpu_AnyBuffer:$b, I32:$slotB,
                        RankedTensorOf<[F32, I32]>:$c, Optional<I1>:$accumulate,
@@ -266,7 +383,13 @@ def Dgpu_WarpgroupWaitOp
     : Dgpu_Op<"warpgroup_wait", [DeclareOpInterfaceMethods<InferTypeOpInterface>,
                                  MemoryEffects<[MemRead<Dgpu_SharedMemory>, MemWrite<Dgpu_SharedMemory>]>]> {
   let summary = "waits until at most `pending` of the newest warpgroup dots are incomplete";
-  let description = [{Gives the values back; those whose dot is complete may then be used like any other, the others stay in flight.}];
+  let description = [{
+    Gives the values back; those whose dot is complete may then be used like any other, the others stay in flight.
+
+    ```mlir
+    dgpu.warpgroup_wait 0
+    ```
+  }];
   let arguments = (ins Variadic<Tile_Tensor>:$sources, ConfinedAttr<I32Attr, [IntNonNegative]>:$pending);
   let results = (outs Variadic<Tile_Tensor>:$results);
   let assemblyFormat = "$pending (`,` $sources^ `:` type($sources))? attr-dict";
@@ -279,6 +402,13 @@ def Dgpu_WarpgroupWaitOp
 def Dgpu_ClusterBarrierOp
     : Dgpu_Op<"cluster_barrier", [MemoryEffects<[MemRead<Dgpu_SharedMemory>, MemWrite<Dgpu_SharedMemory>]>]> {
   let summary = "all threads of the cluster that have not ended meet; nothing where there are no clusters";
+  let description = [{
+    At the end of a kernel with clusters: neither block may end while the other still copies into its shared memory.
+
+    ```mlir
+    dgpu.cluster_barrier
+    ```
+  }];
   let assemblyFormat = "attr-dict";
 }
 
@@ -289,6 +419,16 @@ def Dgpu_WarpSpecializeOp : Dgpu_Op<"warp_specialize", [NoTerminator, SingleBloc
     producer region runs on one warp, the first after them; inside it a block is that warp. The other producer warps exit (registers are
     given to whole warpgroups). The op stands at the top level of a kernel and wraps all of it but allocations and what both need.
     With `cluster_blocks` = 2 neighbouring blocks of the grid run at the same time, and fetch together what tma_load says.
+
+    ```mlir
+    dgpu.warp_specialize consumer {
+      dgpu.mbarrier_wait %full[%slot], %parity : !dgpu.mbarriers<3>
+      dgpu.mbarrier_arrive %empty[%slot] : !dgpu.mbarriers<3>
+    } producer {
+      dgpu.mbarrier_expect %full[%slot], 8192 : !dgpu.mbarriers<3>
+      dgpu.tma_load %map[%x, %y] to %buffer[%slot], %full[%slot] : !dgpu.buffer<3 x 64x64 x bf16, #rows>, !dgpu.mbarriers<3>
+    }
+    ```
   }];
   let arguments = (ins DefaultValuedAttr<I32Attr, "4">:$producer_warps, DefaultValuedAttr<I32Attr, "40">:$producer_registers,
                        DefaultValuedAttr<I32Attr, "232">:$consumer_registers,
