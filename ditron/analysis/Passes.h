@@ -20,13 +20,6 @@ namespace ditron::analysis {
 #define GEN_PASS_REGISTRATION
 #include "ditron/analysis/AnalysisPasses.h.inc"
 
-/// dist-verify-signals: scopes of accesses to other ranks, owners of signal words, instructions that the target lacks.
-std::unique_ptr<mlir::Pass> createVerifySignals();
-/// dist-verify-waits: tokens that are not consumed, loops that never see a change.
-std::unique_ptr<mlir::Pass> createVerifyWaits();
-/// Registers these two.
-void registerVerifiers();
-
 } // namespace ditron::analysis
 
 #endif // DITRON_ANALYSIS_PASSES_H

@@ -13,6 +13,27 @@ def VerifyUniformity : Pass<"dist-verify-uniformity", "::mlir::func::FuncOp"> {
   }];
 }
 
+def VerifySignals : Pass<"dist-verify-signals", "::mlir::func::FuncOp"> {
+  let summary = "refuses signals that cannot mean what they should";
+  let description = [{
+    1. Acquire, release and atomic operations through a pointer to another rank need system scope. In a file that is written for
+       Triton-distributed this is a warning.
+    2. A signal word that is set has one owner: not every block of a grid, nor two blocks that are told apart by their program id.
+    3. Instructions that the target does not have.
+    docs/verifiers.md says why.
+  }];
+}
+
+def VerifyWaits : Pass<"dist-verify-waits", "::mlir::func::FuncOp"> {
+  let summary = "refuses waits that nothing depends on, warns of loops that never see a change";
+  let description = [{
+    1. An error: a wait whose token has a name but reaches no dist.consume_token, when a load is the next that touches memory. A
+       barrier, another wait or a fence in between orders all loads behind it, and so does a wait whose token nobody takes.
+    2. A warning: a loop that does nothing but load what nobody in it writes, without volatile.
+    docs/verifiers.md says why.
+  }];
+}
+
 def VerifyRegisters : Pass<"dgpu-verify-registers", "::mlir::func::FuncOp"> {
   let summary = "refuses tiles that take too many registers of each thread";
   let description = [{

@@ -24,6 +24,11 @@
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+namespace ditron::analysis {
+#define GEN_PASS_DEF_VERIFYSIGNALS
+#include "ditron/analysis/AnalysisPasses.h.inc"
+} // namespace ditron::analysis
+
 using namespace mlir;
 using namespace ditron::analysis;
 namespace tile = ditron::tile;
@@ -236,12 +241,7 @@ void verifyInstructions(func::FuncOp kernel, bool &failed) {
   });
 }
 
-struct VerifySignalsPass : public PassWrapper<VerifySignalsPass, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VerifySignalsPass)
-
-  StringRef getArgument() const override { return "dist-verify-signals"; }
-  StringRef getDescription() const override { return "refuses signals that cannot mean what they should"; }
-
+struct VerifySignalsPass : public ditron::analysis::impl::VerifySignalsBase<VerifySignalsPass> {
   void runOnOperation() override {
     bool failed = false;
     verifyInstructions(getOperation(), failed);
@@ -254,5 +254,3 @@ struct VerifySignalsPass : public PassWrapper<VerifySignalsPass, OperationPass<f
 };
 
 } // namespace
-
-std::unique_ptr<Pass> ditron::analysis::createVerifySignals() { return std::make_unique<VerifySignalsPass>(); }

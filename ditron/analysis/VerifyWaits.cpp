@@ -20,6 +20,11 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/DenseSet.h"
 
+namespace ditron::analysis {
+#define GEN_PASS_DEF_VERIFYWAITS
+#include "ditron/analysis/AnalysisPasses.h.inc"
+} // namespace ditron::analysis
+
 using namespace mlir;
 using namespace ditron::analysis;
 namespace tile = ditron::tile;
@@ -147,12 +152,7 @@ void checkSpin(scf::WhileOp loop) {
                       "tl.load(..., volatile=True), ld(..., semantic='acquire') or dl.wait");
 }
 
-struct VerifyWaitsPass : public PassWrapper<VerifyWaitsPass, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VerifyWaitsPass)
-
-  StringRef getArgument() const override { return "dist-verify-waits"; }
-  StringRef getDescription() const override { return "refuses waits that nothing depends on, warns of loops that never see a change"; }
-
+struct VerifyWaitsPass : public ditron::analysis::impl::VerifyWaitsBase<VerifyWaitsPass> {
   void runOnOperation() override {
     bool failed = false;
     getOperation().walk([&](Operation *op) {
@@ -168,10 +168,3 @@ struct VerifyWaitsPass : public PassWrapper<VerifyWaitsPass, OperationPass<func:
 };
 
 } // namespace
-
-std::unique_ptr<Pass> ditron::analysis::createVerifyWaits() { return std::make_unique<VerifyWaitsPass>(); }
-
-void ditron::analysis::registerVerifiers() {
-  registerPass([] { return createVerifySignals(); });
-  registerPass([] { return createVerifyWaits(); });
-}

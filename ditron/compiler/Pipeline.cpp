@@ -14,7 +14,6 @@
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/target/common/Passes.h"
 #include "ditron/target/common/TargetInfo.h"
-#include "ditron/transforms/DecomposeDots.h"
 #include "ditron/transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

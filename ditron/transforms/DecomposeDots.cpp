@@ -11,7 +11,7 @@
 // 3. Dots of multiply-adds keep all of K of their operands in registers: those that would need too many are cut along K.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/transforms/DecomposeDots.h"
+#include "ditron/transforms/Passes.h"
 
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/tile/Tile.h"
@@ -20,6 +20,8 @@
 #include "mlir/IR/BuiltinOps.h"
 
 namespace ditron::transforms {
+#define GEN_PASS_DEF_DECOMPOSEDOTS
+#include "ditron/transforms/TransformsPasses.h.inc"
 
 using namespace mlir;
 
@@ -146,16 +148,8 @@ private:
 };
 
 /// Rewrites all dots of a module.
-class DecomposeDotsPass : public PassWrapper<DecomposeDotsPass, OperationPass<ModuleOp>> {
+class DecomposeDotsPass : public impl::DecomposeDotsBase<DecomposeDotsPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DecomposeDotsPass)
-
-  StringRef getArgument() const override { return "tile-decompose-dots"; }
-  StringRef getDescription() const override { return "rewrites dots that no instruction does as they stand"; }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, tile::TileDialect>();
-  }
-
   void runOnOperation() override {
     SmallVector<tile::DotOp> dots;
     getOperation().walk([&](tile::DotOp dot) { dots.push_back(dot); });
@@ -198,9 +192,5 @@ private:
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createDecomposeDots() { return std::make_unique<DecomposeDotsPass>(); }
-
-void registerDecomposeDots() { PassRegistration<DecomposeDotsPass>(); }
 
 } // namespace ditron::transforms

@@ -27,6 +27,18 @@ def SumsToDots : Pass<"tile-sums-to-dots", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::tile::TileDialect"];
 }
 
+def DecomposeDots : Pass<"tile-decompose-dots", "::mlir::ModuleOp"> {
+  let summary = "rewrites dots that no instruction does as they stand";
+  let description = [{
+    Before every pass that chooses instructions for dots; needs dgpu.num_warps.
+    1. A batch of one becomes a plain product.
+    2. fp32 operands with precision tf32x3, bf16x3 or bf16x6 are split into pieces of few bits, and the products of pieces that matter
+       are added, the smallest first. Tiles too small for tensor cores are multiplied in fp32.
+    3. Dots of multiply-adds whose operands would take too many registers of a thread are cut along K.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::tile::TileDialect"];
+}
+
 def OrderReductions : Pass<"tile-order-reductions", "::mlir::ModuleOp"> {
   let summary = "reductions that must keep the order of their elements get the ordering inner_tree";
   let description = [{

@@ -17,7 +17,6 @@
 #include "ditron/support/InputFile.h"
 #include "ditron/support/OutputFile.h"
 #include "ditron/support/ToolProcess.h"
-#include "ditron/transforms/DecomposeDots.h"
 #include "ditron/transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -97,9 +96,7 @@ int main(int argc, char **argv) {
   mlir::registerSymbolDCEPass();
   mlir::registerStripDebugInfoPass();
   ditron::analysis::registerAnalysisPasses();
-  ditron::analysis::registerVerifiers();
   ditron::transforms::registerTransformsPasses();
-  ditron::transforms::registerDecomposeDots();
   ditron::target::registerTargetPasses();
   return process.finish(optimize(argc, argv, registry));
 }

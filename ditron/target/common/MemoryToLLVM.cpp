@@ -1,6 +1,6 @@
 //===- MemoryToLLVM.cpp - tile.load and tile.store --------------------------------------------------------------------------===//
 //
-// Neighbouring registers are accessed together: annotateForLowering has found along which dimension addresses are
+// Neighbouring registers are accessed together: dgpu-annotate-accesses has found along which dimension addresses are
 // consecutive and how many elements one access may cover, given alignment and the constancy of the mask. Which registers
 // these are comes from the layout. Stores run in the representative of each element only, scalar stores in thread 0 unless they
 // are the work of single threads (dist::perThreadAttrName).
