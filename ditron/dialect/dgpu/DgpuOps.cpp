@@ -135,7 +135,7 @@ LogicalResult BufferPermuteOp::verify() {
 //===--------------------------------------------------------------------------------------------------------------===//
 
 static LogicalResult verifyCopy(Operation *op, BufferType buffer, size_t offsets) {
-  if (buffer.getShape().size() != offsets)
+  if (buffer.getShape().size() > offsets)
     return op->emitOpError() << "has " << offsets << " offsets for a tile of rank " << buffer.getShape().size();
   return success();
 }

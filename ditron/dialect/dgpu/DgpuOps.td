@@ -269,7 +269,7 @@ def Dgpu_TmaPrefetchOp
 def Dgpu_TmaLoadOp : Dgpu_Op<"tma_load", [MemoryEffects<[MemRead<Tile_GlobalMemory>, MemWrite<Dgpu_SharedMemory>]>]> {
   let summary = "one lane starts copying a tile of a tensor into a slot; its bytes count at an mbarrier";
   let description = [{
-    The tile is that of the buffer. The lowering cuts it into boxes of the map: panels as wide as the swizzle along the fastest dimension,
+    The tile is that of the buffer; further offsets in front choose one element of outer dimensions. The lowering cuts it into boxes of the map: panels as wide as the swizzle along the fastest dimension,
     at most 256 rows. All bytes count, out of range or not. `evict`: how long the L2 cache shall keep what is read. `cluster`: both blocks of
     the cluster get here for the same tile; where there are clusters each fetches half of the boxes, into the same slot of both.
     `box` and `swizzle_bytes` are those of the map (dgpu-bind-tensor-maps), sizes outermost first.
@@ -410,6 +410,23 @@ def Dgpu_ClusterBarrierOp
     ```
   }];
   let assemblyFormat = "attr-dict";
+}
+
+class Dgpu_TurnOp<string mnemonic>
+    : Dgpu_Op<mnemonic, [MemoryEffects<[MemRead<Dgpu_SharedMemory>, MemWrite<Dgpu_SharedMemory>]>]> {
+  let arguments = (ins UnitAttr:$first);
+  let assemblyFormat = "(`first` $first^)? attr-dict";
+}
+def Dgpu_TakeTurnOp : Dgpu_TurnOp<"take_turn"> {
+  let summary = "the warpgroup waits until the one before it, the last for the first, has passed its turn";
+  let description = [{
+    In a consumer of at least two warpgroups; only between pass_turn and take_turn with `first`. With `first` only the first warpgroup does.
+    Orders nothing but the start of what follows.
+  }];
+}
+def Dgpu_PassTurnOp : Dgpu_TurnOp<"pass_turn"> {
+  let summary = "the next warpgroup has its turn; who passes it goes on";
+  let description = [{With `first` only the last warpgroup passes one, to the first.}];
 }
 
 def Dgpu_WarpSpecializeOp : Dgpu_Op<"warp_specialize", [NoTerminator, SingleBlock, NoRegionArguments, RecursiveMemoryEffects]> {

@@ -87,8 +87,10 @@ public:
   /// Registers with any content, for accumulators that the first multiply does not read: nothing is executed for them.
   virtual llvm::SmallVector<mlir::Value> wgmmaUnset(Emitter &e, mlir::TypeRange types) = 0;
   /// Waits until at most `pending` of the newest groups are incomplete. Gives `values` (accumulators in flight) back; those
-  /// whose group is complete may then be used.
-  virtual llvm::SmallVector<mlir::Value> wgmmaWait(Emitter &e, int pending, mlir::ValueRange values) = 0;
+  /// whose group is complete may then be used. `kept`: elements of operands that multiplies read from registers, which nobody may
+  /// overwrite before. `computed`: values of 32 bits that are to be computed before, beside the multiplies.
+  virtual llvm::SmallVector<mlir::Value> wgmmaWait(Emitter &e, int pending, mlir::ValueRange values,
+                                                   mlir::ValueRange kept = {}, mlir::ValueRange computed = {}) = 0;
 
   //===--- Clusters of two blocks -----------------------------------------------------------------------------------===//
 

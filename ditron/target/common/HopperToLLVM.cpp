@@ -108,6 +108,40 @@ public:
   }
 };
 
+//===--- Turns of warpgroups --------------------------------------------------------------------------------------------===//
+
+/// Barrier firstTurnBarrier + w opens warpgroup w's turn; lower numbers are the block's, the consumers' and those of single warpgroups.
+constexpr int firstTurnBarrier = 8;
+
+template <typename TurnOp, NamedBarrierKind kind> class TurnPattern : public TilePattern<TurnOp> {
+public:
+  using TilePattern<TurnOp>::TilePattern;
+
+  LogicalResult matchAndRewrite(TurnOp op, typename TilePattern<TurnOp>::OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    TargetInfo &target = this->target;
+    const int groupThreads = layout::warpsPerGroup * target.warpSize(),
+              groups = this->lowering.numThreads(op) / groupThreads;
+    Value own = e.lshr(target.warpId(e), llvm::Log2_32(layout::warpsPerGroup));
+    // A warpgroup waits at its own barrier and arrives at the next one's.
+    const bool passes = kind == NamedBarrierKind::Arrive;
+    Value isLast = e.compare(LLVM::ICmpPredicate::eq, own, e.i32(groups - 1));
+    auto meet = [&](Emitter &e, Value id) {
+      target.hopper()->namedBarrier(e, id, 2 * groupThreads, kind); // one group waits and one arrives
+      return SmallVector<Value>();
+    };
+    if (op.getFirst())
+      emitIf(e, passes ? isLast : e.isZero(own), {}, [&](Emitter &e) { return meet(e, e.i32(firstTurnBarrier)); });
+    else if (passes)
+      meet(e, e.select(isLast, e.i32(firstTurnBarrier), e.add(own, e.i32(firstTurnBarrier + 1))));
+    else
+      meet(e, e.add(own, e.i32(firstTurnBarrier)));
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 //===--- Tensor copies --------------------------------------------------------------------------------------------------===//
 
 /// One box of a tile.
@@ -123,8 +157,11 @@ FailureOr<SmallVector<BoxCopy>> cutIntoBoxes(Emitter &e, CopyOp op, dgpu::Buffer
                                              ArrayRef<ValueRange> offsets) {
   if (!op.getBox() || !op.getSwizzleBytes())
     return op.emitOpError("does not say the box and the swizzle of its map; run dgpu-bind-tensor-maps first");
+  const layout::SharedLayout &shared = type.getLayout().getLayout();
+  // Outer dimensions, of which a box has one element, are not the tile's.
+  const size_t outer = offsets.size() - shared.shape().size();
   const int swizzle = static_cast<int>(*op.getSwizzleBytes());
-  Expected<std::vector<layout::CopyBox>> boxes = layout::copyBoxes(type.getLayout().getLayout(), *op.getBox(), swizzle);
+  Expected<std::vector<layout::CopyBox>> boxes = layout::copyBoxes(shared, op.getBox()->drop_front(outer), swizzle);
   if (!boxes.isOk())
     return op->emitOpError("compiler bug: ") << boxes.status().message();
   if (type.getSlots() > 1 && type.getSlotBytes() % layout::copyAlignment(swizzle) != 0)
@@ -136,7 +173,8 @@ FailureOr<SmallVector<BoxCopy>> cutIntoBoxes(Emitter &e, CopyOp op, dgpu::Buffer
     copy.firstRow = part.start.front();
     copy.shared = e.addBytes(slotBase, part.offsetBytes);
     for (size_t d = offsets.size(); d-- > 0;)
-      copy.coordinates.push_back(e.add(offsets[d].front(), e.i32(part.start[d])));
+      copy.coordinates.push_back(d < outer ? offsets[d].front()
+                                           : e.add(offsets[d].front(), e.i32(part.start[d - outer])));
   }
   return copies;
 }
@@ -277,7 +315,7 @@ LogicalResult checkHopper(ModuleOp module, TargetInfo &target) {
     return success();
   WalkResult walk = module.walk([](Operation *op) -> WalkResult {
     if (isa<dgpu::WarpSpecializeOp, dgpu::MbarrierAllocOp, dgpu::TmaPrefetchOp, dgpu::TmaLoadOp, dgpu::TmaStoreOp,
-            dgpu::FenceAsyncOp, dgpu::WarpgroupDotOp, dgpu::WarpgroupWaitOp, dgpu::ClusterBarrierOp>(op))
+            dgpu::FenceAsyncOp, dgpu::WarpgroupDotOp, dgpu::WarpgroupWaitOp, dgpu::ClusterBarrierOp, dgpu::TakeTurnOp, dgpu::PassTurnOp>(op))
       return op->emitOpError("is not available on this target");
     return WalkResult::advance();
   });
@@ -287,7 +325,8 @@ LogicalResult checkHopper(ModuleOp module, TargetInfo &target) {
 void populateHopperPatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
   patterns.add<MbarrierAllocPattern, MbarrierExpectPattern, MbarrierArrivePattern, MbarrierWaitPattern,
                TmaPrefetchPattern, TmaLoadPattern, TmaStorePattern, TmaStoreCommitPattern, TmaStoreWaitPattern,
-               FenceAsyncPattern, ClusterBarrierPattern>(patterns.getContext(), lowering);
+               FenceAsyncPattern, ClusterBarrierPattern, TurnPattern<dgpu::TakeTurnOp, NamedBarrierKind::Sync>,
+               TurnPattern<dgpu::PassTurnOp, NamedBarrierKind::Arrive>>(patterns.getContext(), lowering);
 }
 
 } // namespace ditron::target

@@ -15,8 +15,6 @@
 
 #include "ditron/layout/Wgmma.h"
 
-#include <numeric>
-
 using namespace mlir;
 using namespace ditron::layout;
 
@@ -114,8 +112,10 @@ public:
             sum = LLVM::FAddOp::create(e, sum, part);
         }
       } else {
-        dot.c = sums;
-        multiply(tile, 0, depth, op.getAccumulate() ? adaptor.getAccumulate().front() : Value());
+        Value accumulate = op.getAccumulate() ? adaptor.getAccumulate().front() : Value();
+        const bool isUnread = accumulate && e.constantOf(accumulate) == 0;
+        dot.c = isUnread ? leaves.wgmmaUnset(e, ValueRange(sums).getTypes()) : sums;
+        multiply(tile, 0, depth, accumulate);
         sums = dot.c;
       }
       for (auto [reg, value] : llvm::zip_equal(tile.registers, sums))
@@ -166,34 +166,42 @@ public:
   LogicalResult matchAndRewrite(dgpu::WarpgroupWaitOp op, OneToNAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
-    // Accumulators, one after the other, each in the order of its instruction.
-    Values inFlight;
-    for (auto [source, values] : llvm::zip_equal(op.getSources(), adaptor.getSources()))
-      for (const AccumulatorTile &tile : tilesOf(source, values))
-        for (int reg : tile.registers)
-          inFlight.push_back(values[reg]);
-    Values waited = target.hopper()->wgmmaWait(e, static_cast<int>(op.getPending()), inFlight);
+    // Accumulators, one after the other, each in the order of its instruction. Other matrices are operands that stay what they are;
+    // what is no matrix is to be computed before.
+    Values inFlight, kept, computed;
+    for (auto [source, values] : llvm::zip_equal(op.getSources(), adaptor.getSources())) {
+      if (isAccumulator(source))
+        for (const AccumulatorTile &tile : tilesOf(source))
+          for (int reg : tile.registers)
+            inFlight.push_back(values[reg]);
+      else if (dgpu::layoutOf(source.getType()).rank() == 2)
+        kept.append(values.begin(), values.end());
+      else
+        computed.append(values.begin(), values.end());
+    }
+    Values waited = target.hopper()->wgmmaWait(e, static_cast<int>(op.getPending()), inFlight, kept, computed);
     SmallVector<Values> results;
     size_t next = 0;
     for (auto [source, values] : llvm::zip_equal(op.getSources(), adaptor.getSources())) {
-      Values &result = results.emplace_back(values.size());
-      for (const AccumulatorTile &tile : tilesOf(source, values))
-        for (int reg : tile.registers)
-          result[reg] = waited[next++];
+      Values &result = results.emplace_back(values);
+      if (isAccumulator(source))
+        for (const AccumulatorTile &tile : tilesOf(source))
+          for (int reg : tile.registers)
+            result[reg] = waited[next++];
     }
     rewriter.replaceOpWithMultiple(op, std::move(results));
     return success();
   }
 
 private:
-  /// A value that is no accumulator (an operand kept alive) is one tile of all its registers.
-  static std::vector<AccumulatorTile> tilesOf(Value source, ValueRange values) {
+  /// An A of 16 bits in registers has the layout of an accumulator, too.
+  static bool isAccumulator(Value source) {
+    return tile::elementTypeOf(source.getType()).getIntOrFloatBitWidth() == 32 &&
+           containsWgmma(dgpu::layoutOf(source.getType()));
+  }
+  static std::vector<AccumulatorTile> tilesOf(Value source) {
     const DistributedLayout &layout = dgpu::layoutOf(source.getType());
-    if (containsWgmma(layout))
-      return accumulatorTiles(layout, wgmmaColumns(layout));
-    std::vector<int> all(values.size());
-    std::iota(all.begin(), all.end(), 0);
-    return {{{0, 0}, all}};
+    return accumulatorTiles(layout, wgmmaColumns(layout));
   }
 };
 

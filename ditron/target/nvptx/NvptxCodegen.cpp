@@ -149,6 +149,7 @@ Expected<TargetCode> NvptxTargetInfo::generateCode(mlir::ModuleOp module, const 
   DITRON_RETURN_IF_ERROR(linkDeviceCode(*code));
   annotateInstructions(*code);
   clock.done("translation", result.steps);
+  carryPackedHalves(*code);
   optimize(*code, *machine, options.optimizationLevel);
   formPackedHalves(*code);
   clock.done("optimisation", result.steps);

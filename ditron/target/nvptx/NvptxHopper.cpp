@@ -220,12 +220,33 @@ SmallVector<Value> NvptxHopper::wgmmaUnset(Emitter &e, TypeRange types) {
   return code.emit("");
 }
 
-SmallVector<Value> NvptxHopper::wgmmaWait(Emitter &e, int pending, ValueRange values) {
+/// ptxas starts a wait as early as it can, for it sees only what comes behind it, and would leave nothing to do beside the multiplies.
+/// What it does keep in order is a sleep in between; this one is for numbers that do not occur, a NaN with certain bits.
+static void computeBeforeNext(Emitter &e, ValueRange values) {
+  if (values.empty())
+    return;
+  PtxAsm code(e);
+  std::string text =
+      fmt::format("{{\n.reg .pred never;\n.reg .b32 bits;\nmov.b32 bits, {};\n", code.input(values.front()));
+  for (Value value : values.drop_front())
+    text += fmt::format("and.b32 bits, bits, {};\n", code.input(value));
+  code.emit(text + "setp.eq.b32 never, bits, 0x7fc0dead;\n@never nanosleep.u32 1;\n}");
+}
+
+SmallVector<Value> NvptxHopper::wgmmaWait(Emitter &e, int pending, ValueRange values, ValueRange kept,
+                                          ValueRange computed) {
+  computeBeforeNext(e, computed);
+  // As words, which is what the multiplies read.
+  SmallVector<Value> words;
+  if (!kept.empty())
+    words = packMmaOperand(e, kept.front().getType().isF32(), kept);
   PtxAsm code(e);
   for (Value value : values)
     code.output(value.getType());
   for (auto [i, value] : llvm::enumerate(values))
     code.initialize(static_cast<int>(i), value);
+  for (Value word : words)
+    code.input(word);
   return code.emit(fmt::format("wgmma.wait_group.sync.aligned {};", pending));
 }
 

@@ -41,7 +41,8 @@ public:
   llvm::SmallVector<mlir::Value> wgmma(Emitter &e, const WarpgroupDot &dot) override;
   void wgmmaCommit(Emitter &e) override;
   llvm::SmallVector<mlir::Value> wgmmaUnset(Emitter &e, mlir::TypeRange types) override;
-  llvm::SmallVector<mlir::Value> wgmmaWait(Emitter &e, int pending, mlir::ValueRange values) override;
+  llvm::SmallVector<mlir::Value> wgmmaWait(Emitter &e, int pending, mlir::ValueRange values, mlir::ValueRange kept = {},
+                                           mlir::ValueRange computed = {}) override;
 
   bool hasClusters() const override { return true; }
   mlir::Value blockInCluster(Emitter &e) override;

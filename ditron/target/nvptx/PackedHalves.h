@@ -17,6 +17,10 @@ namespace ditron::target {
 /// Rewrites  bits(a) | bits(b) << 16  to the vector <a, b>.
 void formPackedHalves(llvm::Module &module);
 
+/// Two 16-bit values that control flow carries side by side, and that are only used as one word, are carried as that word: they take
+/// one register instead of two, and are packed where they are made, by the conversion that makes them. Runs before the optimiser.
+void carryPackedHalves(llvm::Module &module);
+
 } // namespace ditron::target
 
 #endif // DITRON_TARGET_NVPTX_PACKEDHALVES_H

@@ -132,7 +132,7 @@ SmallVector<Value> SimHopper::wgmmaUnset(Emitter &e, TypeRange types) {
   return values;
 }
 
-SmallVector<Value> SimHopper::wgmmaWait(Emitter &e, int pending, ValueRange values) {
+SmallVector<Value> SimHopper::wgmmaWait(Emitter &e, int pending, ValueRange values, ValueRange, ValueRange) {
   sim.call(e, "wgmma_wait", {sim.self(e), e.i32(pending), sim.site(e)});
   if (values.empty())
     return {};

@@ -43,7 +43,8 @@ public:
   llvm::SmallVector<mlir::Value> wgmma(Emitter &e, const WarpgroupDot &dot) override;
   void wgmmaCommit(Emitter &e) override;
   llvm::SmallVector<mlir::Value> wgmmaUnset(Emitter &e, mlir::TypeRange types) override;
-  llvm::SmallVector<mlir::Value> wgmmaWait(Emitter &e, int pending, mlir::ValueRange values) override;
+  llvm::SmallVector<mlir::Value> wgmmaWait(Emitter &e, int pending, mlir::ValueRange values, mlir::ValueRange kept = {},
+                                           mlir::ValueRange computed = {}) override;
 
   /// Simulated blocks have none: each fetches whole tiles.
   bool hasClusters() const override { return false; }

@@ -55,4 +55,46 @@ module attributes {dgpu.num_warps = 8 : i32, dgpu.threads_per_warp = 32 : i32} {
     }
     return
   }
+
+  // A warpgroup waits at its own barrier and opens the next one's; the last one opens the first's. The first turn comes from the last
+  // warpgroup, and the first takes the last turn back.
+  // CHECK-LABEL: llvm.func internal @turns
+  // PTX-LABEL: llvm.func ptx_kernelcc @turns
+  func.func @turns(%world: !tile.ptr<i64>) attributes {tile.kernel} {
+    dgpu.warp_specialize consumer {
+      // PTX: llvm.icmp "eq" %[[OWN:.*]], %{{.*}} : i32
+      // PTX: llvm.cond_br
+      // PTX: bar.arrive 8, 256;
+      dgpu.pass_turn first
+      // CHECK: llvm.call @ditron_sim_named_barrier
+      // PTX: llvm.add
+      // PTX: bar.sync $0, 256;
+      dgpu.take_turn
+      // CHECK: llvm.call @ditron_sim_named_barrier
+      // PTX: llvm.select
+      // PTX: bar.arrive $0, 256;
+      dgpu.pass_turn
+      // PTX: llvm.cond_br
+      // PTX: bar.sync 8, 256;
+      dgpu.take_turn first
+    } producer {
+    }
+    return
+  }
+
+  // A copy of a matrix out of a tensor with a dimension more: that one's coordinate comes last, as the hardware counts.
+  // CHECK-LABEL: llvm.func internal @outer
+  // PTX-LABEL: llvm.func ptx_kernelcc @outer
+  func.func @outer(%map: !dgpu.tensor_map {dgpu.tensor_map = {box = [1 : i64, 128 : i64, 64 : i64], swizzle = 128 : i64}}, %head: i32, %x: i32, %world: !tile.ptr<i64>)
+      attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %full = dgpu.mbarrier_alloc {count = 1 : i32, offset_bytes = 32768 : i64} : !dgpu.mbarriers<2>
+    %buffer = dgpu.buffer_alloc {offset_bytes = 0 : i64} : !dgpu.buffer<1 x 128x128 x bf16, #rows>
+    dgpu.warp_specialize consumer {
+    } producer {
+      // PTX-COUNT-2: cp.async.bulk.tensor.3d.shared::cluster.global{{.*}}{$3, $4, $5}{{.*}} %arg2, %arg1, %
+      dgpu.tma_load %map[%head, %x, %c0] to %buffer[%c0], %full[%c0] : !dgpu.buffer<1 x 128x128 x bf16, #rows>, !dgpu.mbarriers<2>
+    }
+    return
+  }
 }
