@@ -244,9 +244,8 @@ private:
     Location loc = dot.getLoc();
     auto [a, slotA] = operandOf(dot.getA());
     auto [b, slotB] = operandOf(dot.getB());
-    auto started =
-        dgpu::WarpgroupDotOp::create(builder, loc, a, slotA, b, slotB, dot.getC(),
-                                     staysInFlight ? isLaterThanZeros(dot, builder) : Value(), promotionOf(dot));
+    auto started = dgpu::WarpgroupDotOp::create(builder, loc, a, slotA, b, slotB, dot.getC(),
+                                                readsAccumulator(dot, staysInFlight, builder), promotionOf(dot));
     Value result = started.getResult();
     if (!staysInFlight)
       result = dgpu::WarpgroupWaitOp::create(builder, loc, ValueRange(result), 0).getResults().front();
@@ -254,15 +253,17 @@ private:
     return started;
   }
 
-  /// For the accumulation of a carried value that starts from zeros: true in all iterations but the first, which need not read
-  /// the zeros. Else nothing.
-  static Value isLaterThanZeros(tile::DotOp dot, OpBuilder &builder) {
+  /// Whether the dot reads its accumulator: never if that is zeros; if it is a carried value that starts from zeros, and the dot stays
+  /// in flight, in all iterations but the first. Else nothing: always.
+  static Value readsAccumulator(tile::DotOp dot, bool staysInFlight, OpBuilder &builder) {
+    auto isZero = [](Value value) { return matchPattern(value, m_AnyZeroFloat()) || matchPattern(value, m_Zero()); };
+    if (isZero(dot.getC()) && !promotionOf(dot))
+      return arith::ConstantOp::create(builder, dot.getLoc(), builder.getBoolAttr(false));
     auto argument = dyn_cast<BlockArgument>(dot.getC());
-    if (!argument)
+    if (!argument || !staysInFlight)
       return {};
     auto loop = cast<scf::ForOp>(argument.getOwner()->getParentOp());
-    Value init = loop.getTiedLoopInit(argument)->get();
-    if (!matchPattern(init, m_AnyZeroFloat()) && !matchPattern(init, m_Zero()))
+    if (!isZero(loop.getTiedLoopInit(argument)->get()))
       return {};
     return arith::CmpIOp::create(builder, dot.getLoc(), arith::CmpIPredicate::ne, loop.getInductionVar(),
                                  loop.getLowerBound());

@@ -85,7 +85,7 @@ bool narrowMap(Value map) {
   NamedAttrList fields(description);
   SmallVector<Attribute> box(description.getAs<ArrayAttr>("box").getValue());
   Builder builder(kernel.getContext());
-  box.front() = builder.getI64IntegerAttr(layout::wgmmaRows);
+  box[box.size() - 2] = builder.getI64IntegerAttr(layout::wgmmaRows);
   fields.set("box", builder.getArrayAttr(box));
   kernel.setArgAttr(argument.getArgNumber(), dgpu::tensorMapAttrName, fields.getDictionary(kernel.getContext()));
   return true;

@@ -82,14 +82,19 @@ static int64_t divisorOf(BlockArgument argument) {
   return divisibility ? divisibility.getInt() : 1;
 }
 
+/// The tile as a matrix: without the outer dimensions of one element.
+static layout::Shape matrixShape(tile::DescriptorType descriptor) {
+  ArrayRef<int64_t> shape = descriptor.getShape().take_back(2);
+  return layout::Shape(shape.begin(), shape.end());
+}
+
 /// How tensor copies hold a tile of the descriptor.
 static layout::CopyForm copyFormOf(tile::DescriptorType descriptor) {
-  const layout::Shape shape(descriptor.getShape().begin(), descriptor.getShape().end());
-  return layout::copyForm(shape, analysis::sharedElementBits(descriptor.getElementType()));
+  return layout::copyForm(matrixShape(descriptor), analysis::sharedElementBits(descriptor.getElementType()));
 }
 
 dgpu::BufferType copyBufferType(tile::DescriptorType descriptor, int64_t slots) {
-  const layout::Shape shape(descriptor.getShape().begin(), descriptor.getShape().end());
+  const layout::Shape shape = matrixShape(descriptor);
   MLIRContext *context = descriptor.getContext();
   auto shared = dgpu::SharedLayoutAttr::get(context, copyFormOf(descriptor).layout);
   return dgpu::BufferType::get(context, slots, shape, descriptor.getElementType(), shared);
@@ -100,8 +105,8 @@ std::string whyNoTensorMap(Value descriptor) {
   if (!make)
     return "the descriptor is chosen at run time";
   auto type = cast<tile::DescriptorType>(make.getResult().getType());
-  if (type.getShape().size() != 2)
-    return "only tiles of two dimensions are copied by the hardware";
+  if (type.getShape().size() < 2 || llvm::any_of(type.getShape().drop_back(2), [](int64_t size) { return size != 1; }))
+    return "only tiles with two dimensions of more than one element are copied by the hardware, and these come last";
   const int64_t elementBytes = analysis::sharedElementBytes(type.getElementType());
   if (type.getShape().back() * elementBytes < 32)
     return "rows of the tile are shorter than 32 bytes";
@@ -194,7 +199,7 @@ static Attribute sourceOf(Value value, Builder &builder) {
 /// How many boxes a tile has.
 static int64_t countBoxes(tile::DescriptorType type, const layout::CopyForm &form) {
   int64_t count = 1;
-  for (auto [extent, box] : llvm::zip(type.getShape(), form.box))
+  for (auto [extent, box] : llvm::zip_equal(matrixShape(type), form.box))
     count *= extent / box;
   return count;
 }
@@ -217,6 +222,7 @@ static DictionaryAttr describeMap(tile::MakeDescriptorOp make, MapUse use) {
     sizes.push_back(sourceOf(size, builder));
   for (Value stride : make.getStrides())
     strides.push_back(sourceOf(stride, builder));
+  box.append(type.getShape().size() - form.box.size(), builder.getI64IntegerAttr(1));
   for (int64_t extent : form.box)
     box.push_back(builder.getI64IntegerAttr(extent));
   Type element = type.getElementType();

@@ -24,7 +24,8 @@ tile::MakeDescriptorOp descriptorOf(mlir::Value descriptor);
 /// The kernel argument that a pointer is computed from by offsets, casts and tokens; null if there is none.
 mlir::BlockArgument argumentBehind(mlir::Value pointer);
 
-/// A tile in shared memory as tensor copies move it: see layout/CopyBoxes.h.
+/// A tile in shared memory as tensor copies move it: see layout/CopyBoxes.h. Outer dimensions of one element (a head, a batch) are left
+/// out: a buffer is a matrix.
 dgpu::BufferType copyBufferType(tile::DescriptorType descriptor, int64_t slots);
 
 /// Why tensor copies cannot move tiles of this descriptor; empty if they can.

@@ -76,6 +76,16 @@ private:
     return copyBufferType(cast<tile::DescriptorType>(store.getDescriptor().getType()), 1);
   }
 
+  /// The tile without outer dimensions, as its author had it before he gave it some.
+  static Value asMatrix(OpBuilder &builder, Value tile, dgpu::BufferType buffer) {
+    auto type = RankedTensorType::get(buffer.getShape(), buffer.getElementType());
+    if (tile.getType() == type)
+      return tile;
+    if (auto reshape = tile.getDefiningOp<tile::ReshapeOp>(); reshape && reshape.getSource().getType() == type)
+      return reshape.getSource();
+    return tile::ReshapeOp::create(builder, tile.getLoc(), type, tile);
+  }
+
   void rewrite(tile::DescriptorStoreOp store, bool reusesBuffer, bool overwritesStores) {
     Location loc = store.getLoc();
     Value map = tensorMapFor(store.getDescriptor(), kernel);
@@ -95,7 +105,7 @@ private:
       dgpu::TmaStoreWaitOp::create(builder, loc, 0, /*read=*/true);
       dgpu::BarrierOp::create(builder, loc);
     }
-    dgpu::BufferStoreOp::create(builder, loc, store.getValue(), buffer, slot);
+    dgpu::BufferStoreOp::create(builder, loc, asMatrix(builder, store.getValue(), type), buffer, slot);
     dgpu::FenceAsyncOp::create(builder, loc);
     dgpu::BarrierOp::create(builder, loc);
     dgpu::TmaStoreOp::create(builder, loc, buffer, slot, map, store.getOffsets(), DenseI32ArrayAttr());

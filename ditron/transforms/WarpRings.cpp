@@ -84,14 +84,16 @@ void RingPlan::warnInVain() {
 // What can be fetched
 //===--------------------------------------------------------------------------------------------------------------===//
 
-/// The dots that a value reaches through transposes; nothing if something else uses it.
+/// The dots that a value reaches through transposes, or without the outer dimensions of a fetched tile; nothing if something else uses it.
 static std::optional<SmallVector<tile::DotOp>> dotsOf(Value value) {
   SmallVector<tile::DotOp> dots;
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
     if (auto dot = dyn_cast<tile::DotOp>(user); dot && use.getOperandNumber() < 2) {
       dots.push_back(dot);
-    } else if (isa<tile::TransOp>(user)) {
+    } else if (auto reshape = dyn_cast<tile::ReshapeOp>(user);
+               isa<tile::TransOp>(user) ||
+               (reshape && value.getDefiningOp<tile::DescriptorLoadOp>() && dropsOuterDimensions(reshape))) {
       std::optional<SmallVector<tile::DotOp>> further = dotsOf(user->getResult(0));
       if (!further)
         return std::nullopt;
@@ -205,12 +207,18 @@ void RingPlan::findCandidates() {
 // Rings
 //===--------------------------------------------------------------------------------------------------------------===//
 
-/// Slots that the author asks for; a ring that no loop with its dots runs through needs only one.
+/// True if all dots of the ring stand in loops and branches inside its block: a slot is used for many of them.
+static bool isForInnerLoops(const Ring &ring) {
+  return llvm::none_of(ring.dots, [&](tile::DotOp dot) { return dot->getBlock() == ring.block; });
+}
+
+/// Slots that the author asks for. No loop, one slot; of what serves loops inside, the next tile is all that can be of use.
 static int64_t slotsWanted(const Ring &ring) {
   auto loop = dyn_cast<scf::ForOp>(ring.block->getParentOp());
-  if (!loop || llvm::none_of(ring.dots, [&](tile::DotOp dot) { return dot->getBlock() == ring.block; }))
+  if (!loop)
     return 1;
-  return std::max(1, pipelineStagesOf(loop));
+  const int stages = std::max(1, pipelineStagesOf(loop));
+  return isForInnerLoops(ring) ? std::min(stages, 2) : stages;
 }
 
 void RingPlan::formRings() {
@@ -353,8 +361,10 @@ bool RingPlan::fitSlots() {
     return bytes;
   };
   while (total() > limitBytes) {
+    // What serves loops inside is waited for least often, and gives up its second slot first.
+    auto order = [](const Ring &ring) { return std::pair(ring.slots > 1 && isForInnerLoops(ring), ring.slots); };
     Ring &deepest = *std::max_element(plannedRings.begin(), plannedRings.end(),
-                                      [](const Ring &a, const Ring &b) { return a.slots < b.slots; });
+                                      [&](const Ring &a, const Ring &b) { return order(a) < order(b); });
     if (deepest.slots == 1)
       return false;
     --deepest.slots;

@@ -60,6 +60,11 @@ std::string whyNoWarpgroupDot(tile::DotOp dot, int warps) {
   return {};
 }
 
+bool dropsOuterDimensions(tile::ReshapeOp reshape) {
+  ArrayRef<int64_t> from = reshape.getSource().getType().getShape(), to = reshape.getType().getShape();
+  return to.size() == 2 && from.size() > 2 && from.take_back(2) == to;
+}
+
 OperandRoot rootOf(Value operand) {
   OperandRoot root{operand};
   while (auto trans = root.value.getDefiningOp<tile::TransOp>()) {
@@ -68,6 +73,10 @@ OperandRoot rootOf(Value operand) {
     root.isTransposed ^= trans.getOrder()[0] == 1;
     root.value = trans.getSource();
   }
+  // Only tensor copies leave outer dimensions out by themselves.
+  if (auto reshape = root.value.getDefiningOp<tile::ReshapeOp>();
+      reshape && dropsOuterDimensions(reshape) && reshape.getSource().getDefiningOp<tile::DescriptorLoadOp>())
+    root.value = reshape.getSource();
   return root;
 }
 

@@ -22,7 +22,10 @@ std::string whyNoWarpgroupDot(tile::DotOp dot, int warps);
 /// the instruction. Null for dots without such a limit.
 mlir::IntegerAttr promotionOf(tile::DotOp dot);
 
-/// A dot's operand, seen through transposes.
+/// True if the reshape makes a matrix of a tile whose outer dimensions have one element.
+bool dropsOuterDimensions(tile::ReshapeOp reshape);
+
+/// A dot's operand, seen through transposes, and to a descriptor load also through the loss of outer dimensions.
 struct OperandRoot {
   mlir::Value value;
   bool isTransposed = false;

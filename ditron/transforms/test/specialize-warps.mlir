@@ -241,4 +241,46 @@ module attributes {dgpu.num_warps = 8 : i32, dgpu.threads_per_warp = 32 : i32, d
     tile.store %p, %acc : tensor<128x128x!tile.ptr<f32>>, tensor<128x128xf32>
     return
   }
+
+  // Outer dimensions of one element stay with the map and the offsets: a slot is a matrix. What serves an inner loop has a second slot, for
+  // the next turn of its own loop; the products start from zeros, which they do not read.
+  // CHECK-LABEL: func.func @heads
+  // CHECK-SAME: box = [1, 128, 64], element = f16
+  // CHECK-SAME: box = [1, 64, 64], element = f16
+  // CHECK-DAG: %[[NEVER:.*]] = arith.constant false
+  // CHECK-DAG: %[[Q:.*]] = dgpu.buffer_alloc : !dgpu.buffer<2 x 128x64 x f16
+  // CHECK-DAG: %[[K:.*]] = dgpu.buffer_alloc : !dgpu.buffer<4 x 64x64 x f16
+  // CHECK: %[[KT:.*]] = dgpu.buffer_permute %[[K]] [1, 0]
+  // CHECK: dgpu.warpgroup_dot %[[Q]][%{{.*}}], %[[KT]][%{{.*}}], %{{.*}} if %[[NEVER]]
+  // CHECK: } producer {
+  // CHECK: scf.for %[[H:arg[0-9]+]] = %
+  // CHECK: dgpu.tma_load %{{.*}}[%[[H]], %{{.*}}, %{{.*}}] to %[[Q]]
+  // CHECK: scf.for %[[N:arg[0-9]+]] = %
+  // CHECK: dgpu.tma_load %{{.*}}[%[[H]], %[[N]], %{{.*}}] to %[[K]]
+  func.func @heads(%q: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %kv: !tile.ptr<f16> {tile.divisibility = 16 : i64},
+                   %out: !tile.ptr<f32>, %heads: i32, %rows: i32, %stride: i64 {tile.divisibility = 16 : i64}, %world: !tile.ptr<i64>) attributes {tile.kernel} {
+    %c1 = arith.constant 1 : i64
+    %c64 = arith.constant 64 : i64
+    %size = arith.constant 64 : i32
+    %i0 = arith.constant 0 : i32
+    %i1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x64xf32>
+    %dq = tile.make_descriptor %q, [%heads, %rows, %size], [%stride, %c64, %c1] : !tile.ptr<f16>, i32, i32, i32 -> !tile.desc<1x128x64xf16>
+    %dk = tile.make_descriptor %kv, [%heads, %rows, %size], [%stride, %c64, %c1] : !tile.ptr<f16>, i32, i32, i32 -> !tile.desc<1x64x64xf16>
+    %p = tile.splat %out : !tile.ptr<f32> -> tensor<128x64x!tile.ptr<f32>>
+    scf.for %head = %i0 to %heads step %i1 : i32 {
+      %tq = tile.descriptor_load %dq[%head, %i0, %i0] : !tile.desc<1x128x64xf16> -> tensor<1x128x64xf16>
+      %mq = tile.reshape %tq : tensor<1x128x64xf16> -> tensor<128x64xf16>
+      %acc = scf.for %n = %i0 to %rows step %size iter_args(%sum = %zero) -> tensor<128x64xf32> : i32 {
+        %tk = tile.descriptor_load %dk[%head, %n, %i0] : !tile.desc<1x64x64xf16> -> tensor<1x64x64xf16>
+        %mk = tile.reshape %tk : tensor<1x64x64xf16> -> tensor<64x64xf16>
+        %tt = tile.trans %mk [1, 0] : tensor<64x64xf16> -> tensor<64x64xf16>
+        %s = tile.dot %mq, %tt, %zero : tensor<128x64xf16>, tensor<64x64xf16> -> tensor<128x64xf32>
+        %more = arith.maximumf %sum, %s : tensor<128x64xf32>
+        scf.yield %more : tensor<128x64xf32>
+      }
+      tile.store %p, %acc : tensor<128x64x!tile.ptr<f32>>, tensor<128x64xf32>
+    }
+    return
+  }
 }

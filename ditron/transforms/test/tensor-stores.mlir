@@ -33,6 +33,26 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
     return
   }
 
+  // An outer dimension of one element is the map's alone: the tile is staged as the matrix that its author had.
+  // CHECK-LABEL: func.func @head
+  // CHECK-SAME: %[[TILE:arg[0-9]+]]: tensor<64x128xf16>
+  // CHECK-SAME: box = [1, 64, 64], element = f16
+  // CHECK: dgpu.buffer_store %[[TILE]], %[[BUFFER:.*]][
+  // CHECK: dgpu.tma_store %[[BUFFER]][%{{.*}}] to %{{.*}}[%[[H:.*]], %{{.*}}, %{{.*}}]
+  func.func @head(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %v: tensor<64x128xf16>, %n: i32 {tile.divisibility = 16 : i64},
+                  %stride: i64 {tile.divisibility = 16 : i64}, %world: !tile.ptr<i64>) attributes {tile.kernel} {
+    %c1 = arith.constant 1 : i64
+    %c128 = arith.constant 128 : i64
+    %i0 = arith.constant 0 : i32
+    %i1 = arith.constant 1 : i32
+    %d = tile.make_descriptor %c, [%n, %n, %n], [%stride, %c128, %c1] : !tile.ptr<f16>, i32, i32, i32 -> !tile.desc<1x64x128xf16>
+    scf.for %h = %i0 to %n step %i1 : i32 {
+      %t = tile.reshape %v : tensor<64x128xf16> -> tensor<1x64x128xf16>
+      tile.descriptor_store %d[%h, %i0, %i0], %t : !tile.desc<1x64x128xf16>, tensor<1x64x128xf16>
+    }
+    return
+  }
+
   // What threads have stored in the same object, in this turn or an earlier one, comes before the copy: they go different ways to memory.
   // CHECK-LABEL: func.func @overwrites
   // CHECK: tile.store
