@@ -57,6 +57,10 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   DITRON_RETURN_IF_ERROR(run.passes("dots", module, transforms::createDecomposeDots()));
   // On targets with tensor copies: loads that feed dots are left to a warp of their own, stores go through shared memory.
   DITRON_RETURN_IF_ERROR(run.passes("specialize", module, transforms::createSpecializeWarps(specialization)));
+  // Dots that consume what was computed from another one multiply while the threads compute the next operand.
+  DITRON_RETURN_IF_ERROR(run.passes("delay", module, transforms::createDelayDots()));
+  // One warpgroup computes while another one multiplies.
+  DITRON_RETURN_IF_ERROR(run.passes("turns", module, transforms::createTakeTurns()));
   DITRON_RETURN_IF_ERROR(run.passes("tensor-stores", module, transforms::createTensorStores()));
   // Tensor descriptors that no tensor copy serves become pointers and masks.
   DITRON_RETURN_IF_ERROR(run.passes("descriptors", module, transforms::createLowerDescriptors()));

@@ -73,6 +73,29 @@ def SpecializeWarps : Pass<"dgpu-specialize-warps", "::mlir::ModuleOp"> {
                            "::ditron::dgpu::DgpuDialect"];
 }
 
+def DelayDots : Pass<"dgpu-delay-dots", "::mlir::ModuleOp"> {
+  let summary = "a dot that consumes another one's result runs beside the next turn of the loop";
+  let description = [{
+    On loops of consumers whose last dot takes an A that was computed from another dot of the turn, and whose result is only carried.
+    1. The last dot, with the wait for its tile and the release, moves into the next turn, behind the start of that turn's first dot; its
+       operands are carried instead of its result.
+    2. What depends on its result goes to the end of the turn, behind a wait for it.
+    3. The first turn without it stands before the loop, the last one's dot behind it.
+    The order of sums stays. Loops of several dots that are left alone are reported with the reason.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::ditron::dgpu::DgpuDialect"];
+}
+
+def TakeTurns : Pass<"dgpu-take-turns", "::mlir::ModuleOp"> {
+  let summary = "warpgroups of a consumer multiply and compute by turns";
+  let description = [{
+    On consumers of several warpgroups, in loops that start several dots before they wait for the first and compute with its result.
+    1. dgpu.take_turn before the first dot, dgpu.pass_turn behind the last one that is started together with it.
+    2. The last warpgroup passes the first turn on at the partition's beginning; the first one takes the last turn at its end.
+  }];
+  let dependentDialects = ["::ditron::dgpu::DgpuDialect"];
+}
+
 def TensorStores : Pass<"dgpu-tensor-stores", "::mlir::ModuleOp"> {
   let summary = "descriptor stores become tensor stores from shared memory";
   let description = [{

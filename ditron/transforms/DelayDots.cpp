@@ -1,0 +1,264 @@
+//===- DelayDots.cpp - A dot that consumes another one's result runs beside the next turn ---------------------------------===//
+//
+// In a loop of a consumer whose last dot takes an operand that was computed from another dot of the same turn, the tensor core idles
+// while the operand is computed, and the threads idle while the dots run. Here the last dot moves into the next turn, behind the start
+// of that turn's first dot: the tensor core then multiplies while the threads compute the next operand. Works on the IR that
+// dgpu-specialize-warps leaves, before layouts.
+//
+//   for i:                                     becomes       turn 0 without the last dot
+//     s = warpgroup_wait 0, (dot q, k[i])                    for i from turn 1:
+//     p, scaled = f(s, acc)                                    s0 = dot q, k[i];  acc0 = dot p, v[i - 1], scaled
+//     acc = warpgroup_wait 0, (dot p, v[i], scaled)            s = warpgroup_wait 1, s0;  p' = f(s)
+//                                                              acc = warpgroup_wait 0, acc0, p;  scaled' = f(s, acc)
+//                                                            acc = dot p, v[last], scaled
+// 1. The loop: every dot in its body is waited for at once, the last one's result is only carried on, its A comes from registers and is
+//    computed in the body, and no other dot depends on the carried value.
+// 2. What moves: the last dot with the waits for its ring in front of it and the releases behind it. Its operands of the turn before are
+//    carried instead of its result. Rings need two slots: the producer may be ahead by one turn of what is released.
+// 3. What depends on the carried value goes to the end of the turn, behind the wait; it must be free of side effects.
+// 4. All of it in a branch: a loop without turns carries its initial values on.
+//
+// The order in which sums are formed does not change. Registers: A of the dot in flight lives beside the next one.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/transforms/Passes.h"
+
+#include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/tile/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace ditron::transforms {
+#define GEN_PASS_DEF_DELAYDOTS
+#include "ditron/transforms/TransformsPasses.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+/// The wait that a dot has for itself, or null.
+dgpu::WarpgroupWaitOp ownWait(dgpu::WarpgroupDotOp dot) {
+  if (!dot.getResult().hasOneUse())
+    return {};
+  auto wait = dyn_cast<dgpu::WarpgroupWaitOp>(*dot.getResult().user_begin());
+  const bool isOwn =
+      wait && wait.getPending() == 0 && wait.getSources().size() == 1 && wait->getBlock() == dot->getBlock();
+  return isOwn ? wait : dgpu::WarpgroupWaitOp();
+}
+
+/// Rewrites one loop.
+class DotDelay {
+public:
+  explicit DotDelay(scf::ForOp loop) : loop(loop), body(loop.getBody()) {}
+
+  /// Why the loop stays as it is, or nothing.
+  std::string find() {
+    SmallVector<dgpu::WarpgroupDotOp> dots(body->getOps<dgpu::WarpgroupDotOp>());
+    if (!llvm::all_of(dots, ownWait))
+      return "its dots stay in flight already";
+    first = dots.front();
+    last = dots.back();
+    wait = ownWait(last);
+    Value complete = wait.getResult(0);
+    if (!complete.hasOneUse() || complete.use_begin()->getOwner() != body->getTerminator())
+      return "the last dot's result is used in the same turn";
+    index = complete.use_begin()->getOperandNumber();
+    if (last.getPromoteElems())
+      return "the last dot's sums are promoted";
+    Operation *operand = isa<RankedTensorType>(last.getA().getType()) ? last.getA().getDefiningOp() : nullptr;
+    if (!operand || operand->getBlock() != body)
+      return "the last dot's A is not computed in registers";
+    if (std::string reason = collectLate(); !reason.empty())
+      return reason;
+    return collectMoving();
+  }
+
+  void apply() {
+    OpBuilder builder(loop);
+    Location loc = loop.getLoc();
+    const auto less = loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
+    Value hasTurn = arith::CmpIOp::create(builder, loc, less, loop.getLowerBound(), loop.getUpperBound());
+    auto branch = scf::IfOp::create(builder, loc, loop.getResultTypes(), hasTurn, /*withElseRegion=*/true);
+    builder.setInsertionPointToEnd(branch.elseBlock());
+    scf::YieldOp::create(builder, loc, loop.getInitArgs());
+    builder.setInsertionPointToEnd(branch.thenBlock());
+    SmallVector<Value> inits = firstTurn(builder);
+    scf::ForOp rest = furtherTurns(builder, inits);
+
+    // The dot of the last turn.
+    builder.setInsertionPointAfter(rest);
+    IRMapping ended;
+    SmallVector<Value> results(rest.getResults().take_front(loop.getNumResults() - 1));
+    for (auto [value, result] : llvm::zip_equal(carried, rest.getResults().take_back(carried.size())))
+      ended.map(value, result);
+    for (Operation *op : moving)
+      builder.clone(*op, ended);
+    results.insert(results.begin() + index, ended.lookup(wait.getResult(0)));
+    scf::YieldOp::create(builder, loc, results);
+    loop->replaceAllUsesWith(branch.getResults());
+    loop->erase();
+  }
+
+private:
+  /// What the body computes from the result of the turn before.
+  std::string collectLate() {
+    SmallVector<Value> worklist{loop.getRegionIterArg(index)};
+    while (!worklist.empty()) {
+      for (Operation *user : worklist.pop_back_val().getUsers()) {
+        Operation *op = body->findAncestorOpInBlock(*user);
+        if (op == last)
+          continue;
+        if (op == body->getTerminator() || isa<dgpu::WarpgroupDotOp>(op) || !isMemoryEffectFree(op))
+          return "more than the last dot depends on its result";
+        if (late.insert(op))
+          worklist.append(op->result_begin(), op->result_end());
+      }
+    }
+    return {};
+  }
+
+  std::string collectMoving() {
+    SmallVector<Operation *> before;
+    for (Operation *op = last->getPrevNode(); isa_and_nonnull<dgpu::MbarrierWaitOp>(op); op = op->getPrevNode())
+      before.push_back(op);
+    moving.append(before.rbegin(), before.rend());
+    moving.append({last, wait});
+    bool isReleased = false;
+    for (Operation *op = wait->getNextNode(); isa_and_nonnull<dgpu::MbarrierArriveOp>(op); op = op->getNextNode()) {
+      if (cast<dgpu::MbarrierArriveOp>(op).getBars().getType().getSlots() < 2)
+        return "a ring of the last dot has one slot only";
+      isReleased = true;
+      moving.push_back(op);
+    }
+    if (!isReleased)
+      return "the last dot's tiles are not fetched in the loop";
+    for (Operation *op : moving)
+      for (Value operand : op->getOperands())
+        if (loop.getRegion().isAncestor(operand.getParentRegion()) &&
+            !llvm::is_contained(moving, operand.getDefiningOp()))
+          carried.insert(operand);
+    return {};
+  }
+
+  /// What the loop hands on after a turn whose values are in `values`: all but the last dot's result, then its operands.
+  SmallVector<Value> handedOn(const IRMapping &values) {
+    SmallVector<Value> result;
+    for (auto [position, value] : llvm::enumerate(body->getTerminator()->getOperands()))
+      if (position != index)
+        result.push_back(values.lookupOrDefault(value));
+    for (Value value : carried)
+      result.push_back(values.lookupOrDefault(value));
+    return result;
+  }
+
+  SmallVector<Value> firstTurn(OpBuilder &builder) {
+    IRMapping values;
+    values.map(loop.getInductionVar(), loop.getLowerBound());
+    values.map(loop.getRegionIterArgs(), loop.getInitArgs());
+    for (Operation &op : body->without_terminator())
+      if (!llvm::is_contained(moving, &op))
+        builder.clone(op, values);
+    return handedOn(values);
+  }
+
+  scf::ForOp furtherTurns(OpBuilder &builder, ValueRange inits) {
+    Location loc = loop.getLoc();
+    // A step that would lead beyond the end leads to it: the sum cannot overflow.
+    Value distance = arith::SubIOp::create(builder, loc, loop.getUpperBound(), loop.getLowerBound());
+    Value step = arith::MinUIOp::create(builder, loc, loop.getStep(), distance);
+    Value second = arith::AddIOp::create(builder, loc, loop.getLowerBound(), step);
+    auto rest = scf::ForOp::create(builder, loc, second, loop.getUpperBound(), loop.getStep(), inits);
+    rest->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+    rest.setUnsignedCmp(loop.getUnsignedCmp());
+    IRMapping values, before;
+    values.map(loop.getInductionVar(), rest.getInductionVar());
+    ValueRange arguments = rest.getRegionIterArgs();
+    size_t next = 0;
+    for (auto [position, argument] : llvm::enumerate(loop.getRegionIterArgs()))
+      if (position != index)
+        values.map(argument, arguments[next++]);
+    for (Value value : carried)
+      before.map(value, arguments[next++]);
+
+    builder.setInsertionPointToStart(rest.getBody());
+    for (Operation &op : body->without_terminator()) {
+      if (llvm::is_contained(moving, &op) || late.contains(&op))
+        continue;
+      Operation *copy = builder.clone(op, values);
+      if (&op == first)
+        for (Operation *moved : moving)
+          if (moved->isBeforeInBlock(wait))
+            builder.clone(*moved, before);
+      if (&op == ownWait(first))
+        cast<dgpu::WarpgroupWaitOp>(copy).setPending(1);
+    }
+    // A of the dot in flight must keep its registers, too.
+    SmallVector<Value> waited = {before.lookup(last.getResult()), before.lookup(last.getA())};
+    if (Value row = lastRowComputed())
+      waited.push_back(values.lookup(row));
+    auto complete = dgpu::WarpgroupWaitOp::create(builder, wait.getLoc(), waited, 0);
+    for (Operation *moved : moving)
+      if (wait->isBeforeInBlock(moved))
+        builder.clone(*moved, before);
+    values.map(loop.getRegionIterArg(index), complete.getResult(0));
+    for (Operation &op : *body)
+      if (late.contains(&op))
+        builder.clone(op, values);
+    scf::YieldOp::create(builder, loc, handedOn(values));
+    return rest;
+  }
+
+  /// Of the carried rows that do not depend on the last dot, the one that the body computes last; or null. That it is computed tells
+  /// that the turn's work is done.
+  Value lastRowComputed() {
+    Value computed;
+    for (Value value : body->getTerminator()->getOperands()) {
+      auto type = dyn_cast<RankedTensorType>(value.getType());
+      Operation *op = value.getDefiningOp();
+      const bool isRow = type && type.getRank() == 1 && type.getElementType().isF32() && op && op->getBlock() == body;
+      if (isRow && op != wait && !late.contains(op) && (!computed || computed.getDefiningOp()->isBeforeInBlock(op)))
+        computed = value;
+    }
+    return computed;
+  }
+
+  scf::ForOp loop;
+  Block *body;
+  dgpu::WarpgroupDotOp first, last;
+  dgpu::WarpgroupWaitOp wait; ///< Of the last dot.
+  unsigned index = 0;         ///< The carried value that the last dot makes.
+  llvm::SetVector<Operation *> late;
+  SmallVector<Operation *> moving; ///< In order.
+  llvm::SetVector<Value> carried;  ///< What these need of their turn.
+};
+
+class DelayDotsPass : public impl::DelayDotsBase<DelayDotsPass> {
+  void runOnOperation() override {
+    SmallVector<scf::ForOp> loops;
+    getOperation().walk([&](dgpu::WarpSpecializeOp partitions) {
+      partitions.getConsumer().walk([&](scf::ForOp loop) {
+        if (llvm::range_size(loop.getBody()->getOps<dgpu::WarpgroupDotOp>()) > 1)
+          loops.push_back(loop);
+      });
+    });
+    for (scf::ForOp loop : loops) {
+      DotDelay delay(loop);
+      const std::string reason = delay.find();
+      if (reason.empty()) {
+        remark::passed(loop.getLoc(), remark::RemarkOpts::name("delay").category("dgpu-delay-dots"))
+            << "the last dot of a turn runs beside the next turn";
+        delay.apply();
+      } else {
+        remark::missed(loop.getLoc(), remark::RemarkOpts::name("delay").category("dgpu-delay-dots"))
+            << "no dot is delayed: " + reason;
+      }
+    }
+  }
+};
+
+} // namespace
+} // namespace ditron::transforms
