@@ -296,7 +296,7 @@ Status addAttention(Workbench &bench) {
   DITRON_ASSIGN_OR_RETURN(operands.world, bench.world(1));
   RecordingProvider kernels(bench.builder, bench.order.target);
   DITRON_ASSIGN_OR_RETURN(const runtime::Pointer any, operands.add(problem.dtype));
-  bench.note.plan = ops::chooseAttentionPlan(problem).text();
+  bench.note.plan = ops::chooseAttentionPlan(problem, bench.order.target).text();
   return ops::prepareAttention(kernels, operands.world->rank(0), problem, any, any, any, any).status();
 }
 

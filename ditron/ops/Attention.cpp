@@ -3,7 +3,10 @@
 
 #include "ditron/ops/GemmKernels.h"
 
+#include "ditron/support/TargetName.h"
+
 #include <cmath>
+#include <cstdio>
 #include <fmt/format.h>
 #include <numbers>
 
@@ -12,6 +15,12 @@ namespace ditron::ops {
 namespace {
 
 constexpr std::string_view operation = "Attention";
+
+constexpr std::string_view descriptorsSuffix = " descriptors";
+
+double scaleOf(const AttentionProblem &problem) {
+  return problem.scale.value_or(1.0 / std::sqrt(static_cast<double>(problem.headDim)));
+}
 
 Status verify(const AttentionProblem &problem, const AttentionPlan &plan) {
   if (problem.dtype != DataType::BF16 && problem.dtype != DataType::F16)
@@ -37,6 +46,9 @@ Status verify(const AttentionProblem &problem, const AttentionPlan &plan) {
                                        problem.queries, problem.keys, problem.headDim, mostElements));
   if (plan.blockM < 16 || plan.blockN < 16)
     return invalidArgument(fmt::format("{}: blocks {}x{}; at least 16 is accepted", operation, plan.blockM, plan.blockN));
+  if (plan.movement == AttentionMovement::Descriptors && scaleOf(problem) <= 0)
+    return unsupported(
+        fmt::format("{}: the scale {} by descriptors; positive ones are accepted", operation, scaleOf(problem)));
   return Status::ok();
 }
 
@@ -53,11 +65,35 @@ double AttentionProblem::flops() const {
 }
 
 std::string AttentionPlan::text() const {
-  return fmt::format("{}x{} warps {} stages {}", blockM, blockN, numWarps, numStages);
+  return fmt::format("{}x{} warps {} stages {}{}", blockM, blockN, numWarps, numStages,
+                     movement == AttentionMovement::Descriptors ? descriptorsSuffix : "");
 }
 
-AttentionPlan chooseAttentionPlan(const AttentionProblem &problem) {
+Expected<AttentionPlan> parseAttentionPlan(std::string_view text) {
   AttentionPlan plan;
+  std::string blocks(text);
+  if (text.ends_with(descriptorsSuffix)) {
+    plan.movement = AttentionMovement::Descriptors;
+    blocks.resize(text.size() - descriptorsSuffix.size());
+  }
+  int read = 0;
+  if (std::sscanf(blocks.c_str(), "%ux%u warps %u stages %u%n", &plan.blockM, &plan.blockN, &plan.numWarps,
+                  &plan.numStages, &read) != 4 ||
+      size_t(read) != blocks.size())
+    return invalidArgument(fmt::format("plan '{}': a plan is written like '{}', with '{}' behind it for tensor copies",
+                                       text, AttentionPlan().text(), descriptorsSuffix));
+  return plan;
+}
+
+AttentionPlan chooseAttentionPlan(const AttentionProblem &problem, std::string_view target) {
+  AttentionPlan plan;
+  Expected<TargetName> name = parseTargetName(target);
+  if (name.isOk() && name->architecture.starts_with("sm_90") && (problem.headDim == 64 || problem.headDim == 128) &&
+      problem.queries > 64 && scaleOf(problem) > 0) {
+    plan.movement = AttentionMovement::Descriptors;
+    plan.blockN = 128;
+    return plan;
+  }
   if (problem.headDim > 128)
     plan.blockN = 32;
   if (problem.headDim <= 64)
@@ -67,17 +103,26 @@ AttentionPlan chooseAttentionPlan(const AttentionProblem &problem) {
   return plan;
 }
 
+/// The library's plan for these addresses.
+static AttentionPlan chooseFor(const AttentionProblem &problem, std::string_view target,
+                               std::initializer_list<runtime::Pointer> pointers) {
+  AttentionPlan plan = chooseAttentionPlan(problem, target);
+  constexpr uintptr_t copyAlignmentBytes = 16;
+  const bool isAligned = std::ranges::all_of(pointers, [](const runtime::Pointer &p) {
+    return reinterpret_cast<uintptr_t>(p.address) % copyAlignmentBytes == 0;
+  });
+  return isAligned ? plan : chooseAttentionPlan(problem, "");
+}
+
 Expected<PreparedCall> prepareAttention(runtime::KernelProvider &kernels, runtime::Rank &rank, const AttentionProblem &problem,
                                         runtime::Pointer q, runtime::Pointer k, runtime::Pointer v,
                                         runtime::Pointer out, const std::optional<AttentionPlan> &plan) {
-  const AttentionPlan chosen = plan ? *plan : chooseAttentionPlan(problem);
+  const AttentionPlan chosen = plan ? *plan : chooseFor(problem, kernels.target(), {q, k, v, out});
   DITRON_RETURN_IF_ERROR(verify(problem, chosen));
   for (auto [name, pointer] : {std::pair("q", q), std::pair("k", k), std::pair("v", v), std::pair("out", out)})
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, problem.dtype));
-  const double scale = problem.scale.value_or(1.0 / std::sqrt(static_cast<double>(problem.headDim)));
   KernelCall call;
   call.source = "attention";
-  call.kernel = "attention_forward";
   call.numWarps = chosen.numWarps;
   call.numStages = chosen.numStages;
   call.grid = {static_cast<uint32_t>(ceilDivide(problem.queries, chosen.blockM)),
@@ -86,15 +131,25 @@ Expected<PreparedCall> prepareAttention(runtime::KernelProvider &kernels, runtim
                     {"k_ptr", k},
                     {"v_ptr", v},
                     {"out_ptr", out},
-                    {"heads", problem.heads},
                     {"group", problem.heads / problem.kvHeads},
                     {"queries", problem.queries},
                     {"keys", problem.keys},
-                    {"score_scale", scale * std::numbers::log2e},
+                    {"score_scale", scaleOf(problem) * std::numbers::log2e},
                     {"CAUSAL", problem.causal},
                     {"HEAD_DIM", problem.headDim},
                     {"BLOCK_M", chosen.blockM},
                     {"BLOCK_N", chosen.blockN}};
+  if (chosen.movement == AttentionMovement::Descriptors) {
+    call.kernel = "attention_forward_by_descriptors";
+    call.grid = {blocksFor(rank, ceilDivide(problem.queries, chosen.blockM) * problem.batch * problem.heads), 1, 1};
+    call.arguments.insert(call.arguments.end(), {{"batch_heads", problem.batch * problem.heads},
+                                                 {"batch_kv_heads", problem.batch * problem.kvHeads},
+                                                 {"q_stride", problem.queries * problem.headDim},
+                                                 {"kv_stride", problem.keys * problem.headDim}});
+  } else {
+    call.kernel = "attention_forward";
+    call.arguments.push_back({"heads", problem.heads});
+  }
   return PreparedCall::create(kernels, rank, call);
 }
 

@@ -27,15 +27,27 @@ struct AttentionProblem {
   double flops() const;
 };
 
+/// How operands get to the products.
+enum class AttentionMovement {
+  Pointers, ///< Loads of the threads that multiply.
+  Descriptors, ///< Tensor copies by a warp of their own, on GPUs that have them: addresses of 16 bytes' alignment, a positive scale.
+};
+
 struct AttentionPlan {
   uint32_t blockM = 128, blockN = 64;
   uint32_t numWarps = 8;
   uint32_t numStages = 2;
+  AttentionMovement movement = AttentionMovement::Pointers;
 
+  /// "128x64 warps 8 stages 2", behind that " descriptors".
   std::string text() const;
 };
-AttentionPlan chooseAttentionPlan(const AttentionProblem &problem);
+/// Reads what text() writes.
+Expected<AttentionPlan> parseAttentionPlan(std::string_view text);
+/// What the library takes on a target for operands of 16 bytes' alignment.
+AttentionPlan chooseAttentionPlan(const AttentionProblem &problem, std::string_view target);
 
+/// Without a plan the library chooses one that the pointers allow.
 Expected<PreparedCall> prepareAttention(runtime::KernelProvider &kernels, runtime::Rank &rank, const AttentionProblem &problem,
                                         runtime::Pointer q, runtime::Pointer k, runtime::Pointer v,
                                         runtime::Pointer out, const std::optional<AttentionPlan> &plan = std::nullopt);

@@ -13,14 +13,6 @@ namespace {
 constexpr double allowedError = 3e-2;
 constexpr std::string_view shapeForm = "BATCHxHEADSxKV_HEADSxSEQUENCExHEAD_DIM";
 
-/// "128x64 warps 8 stages 2"
-Expected<ops::AttentionPlan> parsePlan(const std::string &text) {
-  ops::AttentionPlan plan;
-  if (std::sscanf(text.c_str(), "%ux%u warps %u stages %u", &plan.blockM, &plan.blockN, &plan.numWarps, &plan.numStages) != 4)
-    return invalidArgument(fmt::format("--plan '{}': a plan is written like '{}'", text, plan.text()));
-  return plan;
-}
-
 class AttentionBench : KernelBench {
 public:
   AttentionBench(const AttentionBenchOptions &options) : KernelBench("attention", options), causal(options.causal) {}
@@ -44,10 +36,10 @@ Status AttentionBench::run(const Knobs &knobs) {
   for (const std::string &shape : options.shapes)
     DITRON_RETURN_IF_ERROR(parseShape(shape, 5, shapeForm).status());
   for (const std::string &plan : options.plans)
-    DITRON_RETURN_IF_ERROR(parsePlan(plan).status());
+    DITRON_RETURN_IF_ERROR(ops::parseAttentionPlan(plan).status().withContext("--plan"));
   DITRON_RETURN_IF_ERROR(start(knobs));
   data.emplace(dtype, options.seed);
-  table = fmt::format("attention, forward, {}, {}, {}\n{:<24}{:<34}{:>10}{:>9}  {}\n", causal ? "causal" : "not causal",
+  table = fmt::format("attention, forward, {}, {}, {}\n{:<24}{:<38}{:>10}{:>9}  {}\n", causal ? "causal" : "not causal",
                       toString(dtype), machineText(), "batch heads kv seq dim", "plan", "us", "TFLOP/s", "error");
   std::vector<std::string> shapes = options.shapes;
   if (shapes.empty() && simulated())
@@ -132,11 +124,11 @@ Status AttentionBench::benchShape(const std::string &shape) {
 
   std::vector<ops::AttentionPlan> plans;
   for (const std::string &text : options.plans) {
-    DITRON_ASSIGN_OR_RETURN(ops::AttentionPlan plan, parsePlan(text));
+    DITRON_ASSIGN_OR_RETURN(ops::AttentionPlan plan, ops::parseAttentionPlan(text));
     plans.push_back(plan);
   }
   if (plans.empty())
-    plans.push_back(ops::chooseAttentionPlan(problem));
+    plans.push_back(ops::chooseAttentionPlan(problem, jit->target()));
   std::vector<Contender> contenders;
   std::vector<double> errors;
   Status lastProblem;
@@ -174,7 +166,7 @@ Status AttentionBench::benchShape(const std::string &shape) {
     entry["teraflops"] = teraflops;
     entry["error"] = errors[i];
     row["plans"].push_back(entry);
-    table += fmt::format("{:<24}{:<34}{:>10.1f}{:>9.1f}  {:.1e}\n", i == 0 ? shape : "", times[i].name,
+    table += fmt::format("{:<24}{:<38}{:>10.1f}{:>9.1f}  {:.1e}\n", i == 0 ? shape : "", times[i].name,
                          times[i].median(), teraflops, errors[i]);
   }
   row["best"] = times[best].name;

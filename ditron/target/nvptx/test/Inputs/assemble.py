@@ -130,6 +130,10 @@ for transposed in [True, False]:
     cases.append((library("hopper_gemm"), "gemm_two_widths", matrices + constexpr(MORE_N=wide // 2, **tile), "--num-warps 8 --num-stages 4", *tight))
     cases.append((library("hopper_gemm"), "gemm_split_tail", "*bf16:16, *bf16:16, *bf16:16, *fp32:16, *i64:16" + ", i32:16" * 6 + ", i32" * 2 +
                   constexpr(**tile), "--num-warps 8 --num-stages 5", *tight))
+for depth, causal in [(64, True), (64, False), (128, True), (128, False)]:
+    tile = dict(BLOCK_M=128, BLOCK_N=128) if arch == "sm_90a" else dict(BLOCK_M=64, BLOCK_N=32)
+    cases.append((library("attention"), "attention_forward_by_descriptors", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, i32, i32, i32, i32, i32, i32:16, i32:16, fp32" +
+                  constexpr(CAUSAL=causal, HEAD_DIM=depth, **tile), f"--num-warps {8 if arch == 'sm_90a' else 4} --num-stages 2", *(["tight"] if arch == "sm_90a" else [])))
 for t, result, limit in [("fp32", "fp32", None), ("i8", "i32", None), ("fp8e4nv", "fp32", None), ("fp8e4nv", "fp32", 32), ("fp8e5", "fp32", 128)]:
     if t != "fp8e4nv" or arch != "sm_80":
         cases.append((small, "descriptor_product", f"*{t}:16, *{t}:16, *{result}:16" + ", i32:16" * 3 +
