@@ -28,42 +28,73 @@ static RingCursor advance(OpBuilder &builder, Location loc, RingCursor cursor, i
           arith::SelectOp::create(builder, loc, wraps, flipped, cursor.parity)};
 }
 
-RingCursor threadRing(Block *top, Block *block, int64_t slots, Location loc) {
-  // Operations are replaced on the way, blocks are not. Innermost first.
-  SmallVector<Block *> path;
-  for (Block *inner = block; inner != top; inner = inner->getParentOp()->getBlock())
-    path.push_back(inner);
+namespace {
 
-  OpBuilder builder = OpBuilder::atBlockBegin(top);
-  RingCursor cursor{number(builder, loc, 0), number(builder, loc, 0)};
-  SmallVector<RingCursor> entering; // at the operation whose region is path[i]; outermost first
-  for (Block *inner : llvm::reverse(path)) {
-    entering.push_back(cursor);
-    if (auto loop = dyn_cast<scf::ForOp>(inner->getParentOp())) {
-      loop = addLoopArguments(loop, {cursor.slot, cursor.parity});
-      auto carried = loop.getRegionIterArgs().take_back(2);
-      cursor = {carried[0], carried[1]};
+/// Carries one ring's cursor through the operations of a block.
+class RingThreading {
+public:
+  RingThreading(Block *top, ArrayRef<Block *> blocks, int64_t slots, Location loc)
+      : top(top), blocks(blocks), slots(slots), loc(loc), cursors(blocks.size()) {}
+
+  /// The cursor behind a block that it enters with.
+  RingCursor thread(Block *block, RingCursor cursor) {
+    if (const auto *found = llvm::find(blocks, block); found != blocks.end()) {
+      cursors[found - blocks.begin()] = cursor;
+      if (block == top) // runs once
+        return cursor;
+      OpBuilder builder(block->getTerminator());
+      return advance(builder, loc, cursor, slots);
     }
-  }
-  if (path.empty())
+    // Operations are replaced on the way, blocks are not.
+    SmallVector<Operation *> around;
+    for (Operation &op : *block)
+      if (llvm::any_of(blocks, [&](Block *inner) { return op.isAncestor(inner->getParentOp()); }))
+        around.push_back(&op);
+    for (Operation *op : around)
+      cursor =
+          isa<scf::ForOp>(op) ? throughLoop(cast<scf::ForOp>(op), cursor) : throughBranch(cast<scf::IfOp>(op), cursor);
     return cursor;
-  builder.setInsertionPoint(block->getTerminator());
-  RingCursor leaving = advance(builder, loc, cursor, slots);
-  for (Block *inner : path) {
-    RingCursor before = entering.pop_back_val();
-    Operation *parent = inner->getParentOp();
-    if (auto loop = dyn_cast<scf::ForOp>(parent)) {
-      Operation *yield = inner->getTerminator();
-      yield->setOperand(yield->getNumOperands() - 2, leaving.slot);
-      yield->setOperand(yield->getNumOperands() - 1, leaving.parity);
-    } else {
-      parent = addBranchResults(cast<scf::IfOp>(parent), inner, {leaving.slot, leaving.parity},
-                                {before.slot, before.parity});
-    }
-    auto results = parent->getResults().take_back(2);
-    leaving = {results[0], results[1]};
   }
-  return cursor;
+
+  SmallVector<RingCursor> take() { return std::move(cursors); }
+
+private:
+  RingCursor throughLoop(scf::ForOp loop, RingCursor cursor) {
+    loop = addLoopArguments(loop, {cursor.slot, cursor.parity});
+    auto carried = loop.getRegionIterArgs().take_back(2);
+    setYielded(loop.getBody(), thread(loop.getBody(), {carried[0], carried[1]}));
+    return {loop.getResults().take_back(2)[0], loop.getResults().take_back(2)[1]};
+  }
+
+  RingCursor throughBranch(scf::IfOp branch, RingCursor cursor) {
+    Block *thenBlock = branch.thenBlock(), *elseBlock = branch.elseBlock();
+    const RingCursor behindThen = thread(thenBlock, cursor);
+    branch = addBranchResults(branch, thenBlock, {behindThen.slot, behindThen.parity}, {cursor.slot, cursor.parity});
+    if (elseBlock)
+      setYielded(elseBlock, thread(elseBlock, cursor));
+    return {branch.getResults().take_back(2)[0], branch.getResults().take_back(2)[1]};
+  }
+
+  static void setYielded(Block *block, RingCursor cursor) {
+    Operation *yield = block->getTerminator();
+    yield->setOperand(yield->getNumOperands() - 2, cursor.slot);
+    yield->setOperand(yield->getNumOperands() - 1, cursor.parity);
+  }
+
+  Block *top;
+  ArrayRef<Block *> blocks;
+  int64_t slots;
+  Location loc;
+  SmallVector<RingCursor> cursors;
+};
+
+} // namespace
+
+SmallVector<RingCursor> threadRing(Block *top, ArrayRef<Block *> blocks, int64_t slots, Location loc) {
+  OpBuilder builder = OpBuilder::atBlockBegin(top);
+  RingThreading threading(top, blocks, slots, loc);
+  threading.thread(top, {number(builder, loc, 0), number(builder, loc, 0)});
+  return threading.take();
 }
 
 Value slotBefore(OpBuilder &builder, Location loc, Value slot, int64_t slots) {

@@ -16,10 +16,11 @@ struct RingCursor {
   mlir::Value slot, parity;
 };
 
-/// The cursor at the beginning of `block`, for a ring of `slots` that a run of `block` uses once. It starts at slot 0, parity 0
-/// at the beginning of `top`, which contains `block`, moves on at the end of each run of `block`, and is carried through all
-/// scf.for and scf.if between the two. Those are replaced by others with more values; blocks stay.
-RingCursor threadRing(mlir::Block *top, mlir::Block *block, int64_t slots, mlir::Location loc);
+/// The cursors at the beginnings of `blocks`, for a ring of `slots` of which a run of one of them uses one. It starts at slot 0, parity 0
+/// at the beginning of `top`, which contains them, moves on at the end of each run of a block, and is carried through all scf.for and
+/// scf.if around. Those are replaced by others with more values; blocks stay. No block contains another one.
+llvm::SmallVector<RingCursor> threadRing(mlir::Block *top, llvm::ArrayRef<mlir::Block *> blocks, int64_t slots,
+                                         mlir::Location loc);
 
 /// The slot before `slot`.
 mlir::Value slotBefore(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value slot, int64_t slots);

@@ -8,7 +8,8 @@
 //    which nothing else orders (barriers, atomics, acquire loads).
 // 2. Loads of one block that meet in a dot share a ring: S tiles each, S mbarriers `full` (one arrival and the bytes) and S
 //    mbarriers `empty` (one arrival per consumer warp). S = num_stages where the ring's block is the body of a loop with its
-//    dots, else 1; less when shared memory does not suffice.
+//    dots, 2 of a loop whose inner loops have them, else 1; less when shared memory does not suffice. Loops one after the other that
+//    load tiles alike go on in one ring.
 // 3. The body becomes the consumer region of dgpu.warp_specialize, a pruned copy of it the producer region.
 //    Producer, in place of the ring's last load:     Consumer, in place of the dots:
 //      wait empty[slot], parity ^ 1                    wait full[slot], parity
@@ -47,10 +48,11 @@ using namespace mlir;
 
 namespace {
 
-/// What is built for a ring.
+/// What is built for a ring; rings of a group have the same mbarriers.
 struct RingObjects {
   Value full, empty;
-  RingCursor cursor; ///< The consumer's.
+  SmallVector<Value> buffers; ///< Of the loads.
+  RingCursor cursor;          ///< The consumer's.
   Operation *lastDot = nullptr;
 };
 
@@ -117,19 +119,45 @@ private:
 
   void allocate() {
     top = OpBuilder::atBlockBegin(&kernel.getBody().front());
+    SmallVector<RingObjects *> first(plan.numGroups());
     for (auto [ring, object] : llvm::zip(plan.rings(), objects)) {
-      for (tile::DescriptorLoadOp load : ring.loads) {
-        auto descriptor = cast<tile::DescriptorType>(load.getDescriptor().getType());
-        Value buffer =
-            dgpu::BufferAllocOp::create(top, load.getLoc(), copyBufferType(descriptor, ring.slots), IntegerAttr());
+      Location loc = ring.loads.front().getLoc();
+      if (const RingObjects *shared = first[ring.group]) {
+        object = *shared;
+      } else {
+        for (tile::DescriptorLoadOp load : ring.loads) {
+          auto descriptor = cast<tile::DescriptorType>(load.getDescriptor().getType());
+          dgpu::BufferType type = copyBufferType(descriptor, ring.slots);
+          object.buffers.push_back(dgpu::BufferAllocOp::create(top, load.getLoc(), type, IntegerAttr()));
+        }
+        auto type = dgpu::MbarriersType::get(kernel.getContext(), ring.slots);
+        object.full = dgpu::MbarrierAllocOp::create(top, loc, type, 1, /*cluster=*/false, IntegerAttr());
+        object.empty = dgpu::MbarrierAllocOp::create(top, loc, type, warps, isShared(ring), IntegerAttr());
+        first[ring.group] = &object;
+      }
+      for (auto [load, buffer] : llvm::zip(ring.loads, object.buffers)) {
         const MapUse use = sharedLoads.contains(load) ? MapUse::SharedDotOperands : MapUse::DotOperands;
         places[load] = {tensorMapFor(load.getDescriptor(), kernel, use), buffer, {}};
       }
-      Location loc = ring.loads.front().getLoc();
-      auto type = dgpu::MbarriersType::get(kernel.getContext(), ring.slots);
-      object.full = dgpu::MbarrierAllocOp::create(top, loc, type, 1, /*cluster=*/false, IntegerAttr());
-      object.empty = dgpu::MbarrierAllocOp::create(top, loc, type, warps, isShared(ring), IntegerAttr());
     }
+  }
+
+  /// The cursors of all rings in a partition, whose loops and branches get to carry them; `blocks` are the rings' there.
+  SmallVector<RingCursor> threadRings(Block &body, ArrayRef<Block *> blocks) {
+    SmallVector<RingCursor> cursors(blocks.size());
+    for (size_t group = 0; group < plan.numGroups(); ++group) {
+      SmallVector<size_t> members;
+      SmallVector<Block *> ofGroup;
+      for (auto [i, ring] : llvm::enumerate(plan.rings()))
+        if (ring.group == group) {
+          members.push_back(i);
+          ofGroup.push_back(blocks[i]);
+        }
+      Ring &ring = plan.rings()[members.front()];
+      for (auto [i, cursor] : llvm::zip(members, threadRing(&body, ofGroup, ring.slots, ring.loads.front().getLoc())))
+        cursors[i] = cursor;
+    }
+    return cursors;
   }
 
   //===----------------------------------------------------------------------------------------------------------------===//
@@ -140,14 +168,18 @@ private:
     llvm::DenseSet<Operation *> kept;
     for (Operation *op : plan.producerEffects())
       kept.insert(copies.lookup(op));
-    for (auto [ring, object] : llvm::zip(plan.rings(), objects)) {
-      // At the last load all offsets are known.
+    SmallVector<Operation *> lasts; // at a ring's last load all offsets are known
+    SmallVector<Block *> blocks;
+    for (const Ring &ring : plan.rings()) {
       Operation *last = nullptr;
       for (tile::DescriptorLoadOp load : ring.loads)
         if (Operation *copy = copies.lookup(load.getOperation()); !last || last->isBeforeInBlock(copy))
           last = copy;
+      lasts.push_back(last);
+      blocks.push_back(last->getBlock());
+    }
+    for (auto [ring, object, last, cursor] : llvm::zip(plan.rings(), objects, lasts, threadRings(body, blocks))) {
       Location loc = last->getLoc();
-      RingCursor cursor = threadRing(&body, last->getBlock(), ring.slots, loc);
       OpBuilder builder(last);
       Value one = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(1));
       Value before = arith::XOrIOp::create(builder, loc, cursor.parity, one);
@@ -174,9 +206,12 @@ private:
       if (!wait.getToken().use_empty())
         awaited.insert(wait);
     });
-    for (auto [ring, object] : llvm::zip(plan.rings(), objects)) {
+    SmallVector<Block *> blocks;
+    for (const Ring &ring : plan.rings())
+      blocks.push_back(ring.block);
+    for (auto [ring, object, cursor] : llvm::zip(plan.rings(), objects, threadRings(body, blocks))) {
       Location loc = ring.loads.front().getLoc();
-      object.cursor = threadRing(&body, ring.block, ring.slots, loc);
+      object.cursor = cursor;
       for (tile::DescriptorLoadOp load : ring.loads)
         places[load].slot = object.cursor.slot;
       OpBuilder builder(ring.block->findAncestorOpInBlock(*ring.dots.front()));

@@ -254,6 +254,38 @@ void RingPlan::formRings() {
     ring.slots = slotsWanted(ring);
   for (Ring &ring : plannedRings)
     ring.isAsync = ring.slots > 1 && dotsMayStayInFlight(ring.block);
+  groupRings();
+}
+
+/// True if the rings have the same tiles in loops of which one is over when the other one begins.
+static bool canShareSlots(const Ring &a, const Ring &b) {
+  auto first = dyn_cast<scf::ForOp>(a.block->getParentOp()), second = dyn_cast<scf::ForOp>(b.block->getParentOp());
+  if (!first || !second || first->isAncestor(second) || second->isAncestor(first) || a.slots != b.slots ||
+      a.loads.size() != b.loads.size() || isForInnerLoops(a) != isForInnerLoops(b))
+    return false;
+  return llvm::all_of(llvm::zip(a.loads, b.loads), [](auto loads) {
+    auto [one, other] = loads;
+    return bufferOf(one, 1) == bufferOf(other, 1);
+  });
+}
+
+/// Loops over the same tiles, one masked and one not, would take shared memory twice. A cluster's blocks must go through a ring in step,
+/// which is asked loop by loop: no groups there.
+void RingPlan::groupRings() {
+  const bool hasClusters =
+      kernel
+          .walk([](scf::ForOp loop) {
+            return loop->hasAttr("tile.cluster_blocks") ? WalkResult::interrupt() : WalkResult::advance();
+          })
+          .wasInterrupted();
+  for (Ring &ring : plannedRings) {
+    ring.group = groups;
+    for (size_t group = 0; group < groups && !hasClusters && ring.group == groups; ++group)
+      if (llvm::all_of(ArrayRef(plannedRings.begin(), &ring),
+                       [&](const Ring &other) { return other.group != group || canShareSlots(other, ring); }))
+        ring.group = group;
+    groups = std::max(groups, ring.group + 1);
+  }
 }
 
 SmallVector<tile::DotOp> RingPlan::ringDotsIn(Block *block) const {
@@ -356,8 +388,10 @@ bool RingPlan::fitSlots() {
   const int64_t others = bytesOfStores() + reservedBytes;
   auto total = [&] {
     int64_t bytes = others;
+    llvm::SmallDenseSet<size_t> counted;
     for (const Ring &ring : plannedRings)
-      bytes += ring.slots * ring.slotBytes();
+      if (counted.insert(ring.group).second)
+        bytes += ring.slots * ring.slotBytes();
     return bytes;
   };
   while (total() > limitBytes) {
@@ -367,21 +401,26 @@ bool RingPlan::fitSlots() {
                                       [&](const Ring &a, const Ring &b) { return order(a) < order(b); });
     if (deepest.slots == 1)
       return false;
-    --deepest.slots;
-    deepest.isAsync &= deepest.slots > 1;
+    const size_t group = deepest.group;
+    for (Ring &ring : plannedRings)
+      if (ring.group == group) {
+        --ring.slots;
+        ring.isAsync &= ring.slots > 1;
+      }
   }
   // Dots of one block stay in flight together or not at all.
   for (Ring &ring : plannedRings)
     for (const Ring &other : plannedRings)
       if (ring.block == other.block && !other.isAsync)
         ring.isAsync = false;
+  llvm::SmallDenseSet<size_t> told;
   for (const Ring &ring : plannedRings) {
-    const bool isReduced = ring.slots < slotsWanted(ring);
+    const bool isReduced = ring.slots < slotsWanted(ring), isNew = told.insert(ring.group).second;
     remark::passed(ring.loads.front()->getLoc(),
                    remark::RemarkOpts::name("specialize").category("dgpu-specialize-warps"))
-        << llvm::formatv("a producer warp loads {0} tile(s) into a ring of {1} slots of {2} bytes{3}{4}",
+        << llvm::formatv("a producer warp loads {0} tile(s) into {5} ring of {1} slots of {2} bytes{3}{4}",
                          ring.loads.size(), ring.slots, ring.slotBytes(), ring.isAsync ? ", dots stay in flight" : "",
-                         isReduced ? "; num_stages would not fit shared memory" : "")
+                         isReduced ? "; num_stages would not fit shared memory" : "", isNew ? "a" : "an earlier loop's")
                .str();
   }
   return true;

@@ -19,6 +19,7 @@ struct Ring {
   llvm::SmallVector<tile::DescriptorLoadOp> loads;
   llvm::SmallVector<tile::DotOp> dots; ///< In program order; in `block` or inside it.
   int64_t slots = 1;
+  size_t group = 0;     ///< Rings of one group are loops one after the other, and use the same slots and mbarriers.
   bool isAsync = false; ///< One iteration's dots stay in flight during the next; all of them stand in `block` then.
 
   int64_t slotBytes() const;
@@ -35,6 +36,7 @@ public:
   bool run();
 
   llvm::MutableArrayRef<Ring> rings() { return plannedRings; }
+  size_t numGroups() const { return groups; }
   /// The operations with side effects that the producer runs beside the copies.
   llvm::ArrayRef<mlir::Operation *> producerEffects() const { return slice.effects().getArrayRef(); }
   /// The dots of rings in a block, in order.
@@ -53,6 +55,7 @@ private:
   std::string whyNotMultiplied(tile::DotOp dot);
   void findCandidates();
   void formRings();
+  void groupRings();
   bool dotsMayStayInFlight(mlir::Block *block) const;
   bool isFetched(mlir::Value operand) const;
   std::string collectSlice();
@@ -65,6 +68,7 @@ private:
   ProducerSlice slice;
   llvm::SetVector<mlir::Operation *> loads; ///< tile.descriptor_load, in program order.
   llvm::SmallVector<Ring> plannedRings;
+  size_t groups = 0;
   llvm::SmallVector<Refusal> refusals;
 };
 

@@ -283,4 +283,44 @@ module attributes {dgpu.num_warps = 8 : i32, dgpu.threads_per_warp = 32 : i32, d
     }
     return
   }
+
+  // A loop over further tiles of the same kind goes on in the ring of the one before, at the slot where that one stopped.
+  // CHECK-LABEL: func.func @two_loops
+  // CHECK: dgpu.buffer_alloc : !dgpu.buffer<1 x 128x64 x f16
+  // CHECK: %[[K:.*]] = dgpu.buffer_alloc : !dgpu.buffer<4 x 64x64 x f16
+  // CHECK-NOT: dgpu.buffer_alloc
+  // CHECK: consumer {
+  // CHECK: %[[A:.*]]:3 = scf.for
+  // CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[A]]#0, %{{.*}} = %[[A]]#1, %{{.*}} = %[[A]]#2)
+  // CHECK: } producer {
+  // CHECK: %[[B:.*]]:2 = scf.for
+  // CHECK: dgpu.tma_load {{.*}} to %[[K]]
+  // CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[B]]#0, %{{.*}} = %[[B]]#1)
+  // CHECK: dgpu.tma_load {{.*}} to %[[K]]
+  func.func @two_loops(%q: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %kv: !tile.ptr<f16> {tile.divisibility = 16 : i64},
+                       %out: !tile.ptr<f32>, %middle: i32, %end: i32, %world: !tile.ptr<i64>) attributes {tile.kernel} {
+    %c1 = arith.constant 1 : i64
+    %c64 = arith.constant 64 : i64
+    %step = arith.constant 64 : i32
+    %i0 = arith.constant 0 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x64xf32>
+    %dq = tile.make_descriptor %q, [%step, %step], [%c64, %c1] : !tile.ptr<f16>, i32, i32 -> !tile.desc<128x64xf16>
+    %dk = tile.make_descriptor %kv, [%end, %step], [%c64, %c1] : !tile.ptr<f16>, i32, i32 -> !tile.desc<64x64xf16>
+    %tq = tile.descriptor_load %dq[%i0, %i0] : !tile.desc<128x64xf16> -> tensor<128x64xf16>
+    %whole = scf.for %n = %i0 to %middle step %step iter_args(%sum = %zero) -> tensor<128x64xf32> : i32 {
+      %tk = tile.descriptor_load %dk[%n, %i0] : !tile.desc<64x64xf16> -> tensor<64x64xf16>
+      %s = tile.dot %tq, %tk, %zero : tensor<128x64xf16>, tensor<64x64xf16> -> tensor<128x64xf32>
+      %more = arith.maximumf %sum, %s : tensor<128x64xf32>
+      scf.yield %more : tensor<128x64xf32>
+    }
+    %masked = scf.for %n = %middle to %end step %step iter_args(%sum = %whole) -> tensor<128x64xf32> : i32 {
+      %tk = tile.descriptor_load %dk[%n, %i0] : !tile.desc<64x64xf16> -> tensor<64x64xf16>
+      %s = tile.dot %tq, %tk, %zero : tensor<128x64xf16>, tensor<64x64xf16> -> tensor<128x64xf32>
+      %less = arith.minimumf %sum, %s : tensor<128x64xf32>
+      scf.yield %less : tensor<128x64xf32>
+    }
+    %p = tile.splat %out : !tile.ptr<f32> -> tensor<128x64x!tile.ptr<f32>>
+    tile.store %p, %masked : tensor<128x64x!tile.ptr<f32>>, tensor<128x64xf32>
+    return
+  }
 }
