@@ -80,7 +80,8 @@ def DelayDots : Pass<"dgpu-delay-dots", "::mlir::ModuleOp"> {
     1. The last dot, with the wait for its tile and the release, moves into the next turn, behind the start of that turn's first dot; its
        operands are carried instead of its result.
     2. What depends on its result goes to the end of the turn, behind a wait for it.
-    3. The first turn without it stands before the loop, the last one's dot behind it.
+    3. The producer's copies for it move behind those of the next turn.
+    4. The first turn without it stands before the loop, the last one's dot behind it.
     The order of sums stays. Loops of several dots that are left alone are reported with the reason.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::ditron::dgpu::DgpuDialect"];

@@ -47,13 +47,31 @@ module attributes {dgpu.num_warps = 8 : i32, dgpu.threads_per_warp = 32 : i32, d
   // CHECK-NEXT: scf.yield
   // CHECK-NEXT: } else {
   // CHECK-NEXT: scf.yield
-  func.func @chain(%lower: i32, %n: i32, %step: i32, %out: !tile.ptr<f32>) {
+  // The producer fetches in the order in which the tiles are asked for.
+  // CHECK: } producer {
+  // CHECK: scf.if
+  // CHECK: dgpu.mbarrier_wait %[[EK]]
+  // CHECK-NEXT: dgpu.mbarrier_expect %[[FK]]
+  // CHECK-NEXT: dgpu.tma_load
+  // CHECK-NOT: %[[FV]]
+  // CHECK: scf.for %[[I:[a-z0-9]+]] = %{{.*}} iter_args(%[[PS:[a-z0-9]+]] = %{{.*}}, %[[PP:[a-z0-9]+]] = %{{.*}}, %[[BEFORE:[a-z0-9]+]] = %{{.*}}, %[[BP:[a-z0-9]+]] = %{{.*}}, %[[BI:[a-z0-9]+]] = %{{.*}})
+  // CHECK: dgpu.mbarrier_wait %[[EK]][%[[PS]]], %[[PP]]
+  // CHECK-NEXT: dgpu.mbarrier_expect %[[FK]][%[[PS]]]
+  // CHECK-NEXT: dgpu.tma_load %{{.*}}[%[[I]], %{{.*}}]
+  // CHECK: dgpu.mbarrier_wait %[[EV]][%[[BEFORE]]], %[[BP]]
+  // CHECK-NEXT: dgpu.mbarrier_expect %[[FV]][%[[BEFORE]]]
+  // CHECK-NEXT: dgpu.tma_load %{{.*}}[%[[BI]], %{{.*}}]
+  // CHECK-NEXT: scf.yield
+  // CHECK: dgpu.mbarrier_expect %[[FV]]
+  // CHECK-NEXT: dgpu.tma_load
+  func.func @chain(%map: !dgpu.tensor_map, %lower: i32, %n: i32, %step: i32, %out: !tile.ptr<f32>) {
     %i0 = arith.constant 0 : i32
     %i1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<128x64xf32>
     %none = arith.constant dense<0.0> : tensor<128xf32>
     %q = dgpu.buffer_alloc : !dgpu.buffer<1 x 128x64 x f16, #q>
-    %k = dgpu.buffer_alloc : !dgpu.buffer<3 x 64x64 x f16, #k>
+    %kt = dgpu.buffer_alloc : !dgpu.buffer<3 x 64x64 x f16, #v>
+    %k = dgpu.buffer_permute %kt [1, 0] : !dgpu.buffer<3 x 64x64 x f16, #v> -> !dgpu.buffer<3 x 64x64 x f16, #k>
     %fk = dgpu.mbarrier_alloc {count = 1 : i32} : !dgpu.mbarriers<3>
     %ek = dgpu.mbarrier_alloc {count = 8 : i32} : !dgpu.mbarriers<3>
     %v = dgpu.buffer_alloc : !dgpu.buffer<2 x 64x64 x f16, #v>
@@ -85,6 +103,17 @@ module attributes {dgpu.num_warps = 8 : i32, dgpu.threads_per_warp = 32 : i32, d
       %to = tile.splat %out : !tile.ptr<f32> -> tensor<128x64x!tile.ptr<f32>>
       tile.store %to, %r#0 : tensor<128x64x!tile.ptr<f32>>, tensor<128x64xf32>
     } producer {
+      %r:2 = scf.for %i = %lower to %n step %step iter_args(%slot = %i0, %parity = %i0) -> (i32, i32) : i32 {
+        dgpu.mbarrier_wait %ek[%slot], %parity : !dgpu.mbarriers<3>
+        dgpu.mbarrier_expect %fk[%slot], 8192 : !dgpu.mbarriers<3>
+        dgpu.tma_load %map[%i, %i0] to %kt[%slot], %fk[%slot] : !dgpu.buffer<3 x 64x64 x f16, #v>, !dgpu.mbarriers<3>
+        dgpu.mbarrier_wait %ev[%slot], %parity : !dgpu.mbarriers<2>
+        dgpu.mbarrier_expect %fv[%slot], 8192 : !dgpu.mbarriers<2>
+        dgpu.tma_load %map[%i, %i0] to %v[%slot], %fv[%slot] : !dgpu.buffer<2 x 64x64 x f16, #v>, !dgpu.mbarriers<2>
+        %next = arith.xori %slot, %i1 : i32
+        %flipped = arith.xori %parity, %slot : i32
+        scf.yield %next, %flipped : i32, i32
+      }
     }
     return
   }
@@ -138,6 +167,34 @@ module attributes {dgpu.num_warps = 8 : i32, dgpu.threads_per_warp = 32 : i32, d
         %o0 = dgpu.warpgroup_dot %p, %v[%i0], %zero : tensor<128x64xf16>, !dgpu.buffer<2 x 64x64 x f16, #v> -> tensor<128x64xf32>
         %o = dgpu.warpgroup_wait 0, %o0 : tensor<128x64xf32>
         dgpu.mbarrier_arrive %ev[%i0] : !dgpu.mbarriers<2>
+        scf.yield %o : tensor<128x64xf32>
+      }
+    } producer {
+    }
+    return
+  }
+
+  // Whoever is told that the turn is over may write what its tiles are fetched from.
+  // REMARK: remark: [Missed] delay | Category:dgpu-delay-dots | Remark="no dot is delayed: the loop has other effects, of 'tile.store'"
+  // CHECK-LABEL: func.func @told
+  // CHECK-NOT: scf.if
+  // CHECK: return
+  func.func @told(%n: i32, %flag: !tile.ptr<i32>) {
+    %i0 = arith.constant 0 : i32
+    %i1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x64xf32>
+    %q = dgpu.buffer_alloc : !dgpu.buffer<1 x 128x64 x f16, #q>
+    %v = dgpu.buffer_alloc : !dgpu.buffer<2 x 64x64 x f16, #v>
+    %ev = dgpu.mbarrier_alloc {count = 8 : i32} : !dgpu.mbarriers<2>
+    dgpu.warp_specialize consumer {
+      %r = scf.for %i = %i0 to %n step %i1 iter_args(%acc = %zero) -> (tensor<128x64xf32>) : i32 {
+        %s0 = dgpu.warpgroup_dot %q[%i0], %v[%i0], %zero : !dgpu.buffer<1 x 128x64 x f16, #q>, !dgpu.buffer<2 x 64x64 x f16, #v> -> tensor<128x64xf32>
+        %s = dgpu.warpgroup_wait 0, %s0 : tensor<128x64xf32>
+        %p = arith.truncf %s : tensor<128x64xf32> to tensor<128x64xf16>
+        %o0 = dgpu.warpgroup_dot %p, %v[%i0], %acc : tensor<128x64xf16>, !dgpu.buffer<2 x 64x64 x f16, #v> -> tensor<128x64xf32>
+        %o = dgpu.warpgroup_wait 0, %o0 : tensor<128x64xf32>
+        dgpu.mbarrier_arrive %ev[%i0] : !dgpu.mbarriers<2>
+        tile.store %flag, %i : !tile.ptr<i32>, i32
         scf.yield %o : tensor<128x64xf32>
       }
     } producer {
