@@ -75,6 +75,7 @@ public:
     if (!sharedLoads.empty())
       dgpu::ClusterBarrierOp::create(top, kernel.getLoc());
     partitions = dgpu::WarpSpecializeOp::create(top, kernel.getLoc());
+    divideRegisters();
     if (!sharedLoads.empty())
       partitions.setClusterBlocks(2);
     Block &consumer = partitions.getConsumer().emplaceBlock(), &producer = partitions.getProducer().emplaceBlock();
@@ -95,6 +96,16 @@ public:
   }
 
 private:
+  /// The multiprocessor's registers between the warpgroup of the producer, which needs few, and the consumer's: whole eights for each thread.
+  /// Asking for more than there are would wait for ever.
+  void divideRegisters() {
+    constexpr int all = 65536, most = 232, granularity = 8, lanes = 32;
+    const int ofProducer = warps > 8 ? 32 : 40;
+    const int left = all - ofProducer * lanes * static_cast<int>(partitions.getProducerWarps());
+    partitions.setProducerRegisters(ofProducer);
+    partitions.setConsumerRegisters(std::min(most, left / (warps * lanes) / granularity * granularity));
+  }
+
   /// Loads of one and the same tile in both blocks of a cluster, where loops ask for clusters. The blocks must get to all loads of a ring in
   /// step: what they share has the slots of what they do not share.
   void findShared() {

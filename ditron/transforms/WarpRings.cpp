@@ -48,7 +48,12 @@ bool RingPlan::plan() {
   if (loads.empty())
     return false;
   formRings();
+  constexpr int mostWarps = 32, producerWarps = 4;
   std::string reason = collectSlice();
+  if (warps > mostWarps - producerWarps)
+    reason =
+        llvm::formatv("{0} warps leave no room for a producer's {1} in a block of {2}", warps, producerWarps, mostWarps)
+            .str();
   if (reason.empty() && !fitSlots())
     reason = "one slot of each ring does not fit shared memory";
   if (reason.empty())
