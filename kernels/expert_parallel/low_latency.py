@@ -130,6 +130,14 @@ def send_token(x_ptr, ids_ptr, places_ptr, slots_ptr, scales_ptr, origins_ptr, s
     """The row x_ptr [hidden] of the token whose first slot is `first`, to all that it has chosen. The pointers to memory of the ranks are those
     of this call's set, staged_ptr [stride] and staged_scales_ptr those of the block."""
     scales = tl.cdiv(hidden, SCALED)
+    # All of them before the rows: the latency of memory is paid once.
+    targets = ()
+    places = ()
+    for j in tl.static_range(TOP_K):
+        place = tl.load(places_ptr + first + j)
+        expert = tl.load(ids_ptr + first + j)
+        targets = targets + (tl.where(place >= 0, expert // local, -1),)
+        places = places + (((expert % local) * WORLD + rank).to(tl.int64) * capacity + place,)
     for begin in range(0, hidden, CHUNK):
         if scales_ptr is not None:
             blocks = tl.arange(0, CHUNK // SCALED)
@@ -142,11 +150,9 @@ def send_token(x_ptr, ids_ptr, places_ptr, slots_ptr, scales_ptr, origins_ptr, s
             lanes = tl.arange(0, CHUNK)
             row = tl.load(x_ptr + begin + lanes, mask=lanes < hidden - begin)
         for j in tl.static_range(TOP_K):
-            place = tl.load(places_ptr + first + j)
-            expert = tl.load(ids_ptr + first + j)
-            target = expert // local
-            if (place >= 0) & is_here(target, rank, NODE_SIZE):
-                at = ((expert % local) * WORLD + rank).to(tl.int64) * capacity + place
+            target = targets[j]
+            at = places[j]
+            if (target >= 0) & is_here(target, rank, NODE_SIZE):
                 tl.store(dl.symm_at(slots_ptr, target) + at * stride + begin + lanes, row, mask=lanes < hidden - begin)
                 if scales_ptr is not None:
                     tl.store(dl.symm_at(scales_ptr, target) + at * scales + begin // SCALED + blocks, scale,
@@ -156,11 +162,9 @@ def send_token(x_ptr, ids_ptr, places_ptr, slots_ptr, scales_ptr, origins_ptr, s
     if NODE_SIZE < WORLD:
         row_bytes = hidden * (slots_ptr.dtype.element_ty.primitive_bitwidth // 8)
         for j in tl.static_range(TOP_K):
-            place = tl.load(places_ptr + first + j)
-            expert = tl.load(ids_ptr + first + j)
-            target = expert // local
-            if (place >= 0) & (not is_here(target, rank, NODE_SIZE)):
-                at = ((expert % local) * WORLD + rank).to(tl.int64) * capacity + place
+            target = targets[j]
+            at = places[j]
+            if (target >= 0) & (not is_here(target, rank, NODE_SIZE)):
                 if scales_ptr is not None:
                     libshmem_device.putmem_block(slots_ptr + at * stride, staged_ptr, row_bytes, target)
                     libshmem_device.putmem_block(scales_ptr + at * scales, staged_scales_ptr, scales * 4, target)
@@ -207,10 +211,13 @@ def send_tokens(x_ptr, ids_ptr, weights_ptr, handle_ptr, slots_ptr, scales_ptr, 
 
 
 @triton.jit
-def copy_row(to_ptr, from_ptr, elements, CHUNK: tl.constexpr):
+def copy_rows(to_ptr, to_starts, from_ptr, from_starts, is_row, elements, CHUNK: tl.constexpr):
+    """Rows, together, CHUNK elements of each at a time."""
     lanes = tl.arange(0, CHUNK)
     for begin in range(0, elements, CHUNK):
-        tl.store(to_ptr + begin + lanes, tl.load(from_ptr + begin + lanes, mask=lanes < elements - begin), mask=lanes < elements - begin)
+        mask = is_row[:, None] & (lanes < elements - begin)[None, :]
+        values = tl.load(from_ptr + (from_starts + begin)[:, None] + lanes[None, :], mask=mask)
+        tl.store(to_ptr + (to_starts + begin)[:, None] + lanes[None, :], values, mask=mask)
 
 
 @triton.jit
@@ -234,7 +241,7 @@ def count_rows(words_ptr, offsets_ptr, handle_ptr, error_ptr, tells, experts, ma
 @triton.jit
 def receive_tokens(rows_ptr, row_scales_ptr, offsets_ptr, handle_ptr, slots_ptr, scales_ptr, origins_ptr, words_ptr, received_ptr,
                    error_ptr, hidden, stride, experts, capacity, max_rows, max_slots, rank, WORLD: tl.constexpr, EXPERTS: tl.constexpr,
-                   CHUNK: tl.constexpr):
+                   ROWS: tl.constexpr, ROW_CHUNK: tl.constexpr):
     block = tl.cast(tl.program_id(0), tl.int64)
     call = tl.load(received_ptr + block) + 1
     set = call % 2
@@ -247,16 +254,20 @@ def receive_tokens(rows_ptr, row_scales_ptr, offsets_ptr, handle_ptr, slots_ptr,
     segment = tl.arange(0, EXPERTS)
     counts, ends, total = count_rows(words_ptr, offsets_ptr, handle_ptr, error_ptr, block == 0, experts, max_rows, rank, WORLD, EXPERTS)
     origin_ptr = handle_ptr + HANDLE_BEGIN + 2 * max_slots
-    for row in range(tl.program_id(0), total, tl.num_programs(0)):
-        own = tl.sum((ends <= row).to(tl.int32), axis=0)
-        begin = tl.sum(tl.where(segment < own, counts, 0), axis=0)
+    for first in range(tl.program_id(0) * ROWS, total, tl.num_programs(0) * ROWS):
+        row = first + tl.arange(0, ROWS)
+        is_row = row < total
+        own = tl.sum((ends[None, :] <= row[:, None]).to(tl.int32), axis=1)
+        begin = tl.sum(tl.where(segment[None, :] < own[:, None], counts[None, :], 0), axis=1)
         at = (set * experts + own) * capacity + (row - begin)
-        tl.store(origin_ptr + row, tl.load(origins_ptr + at) + (own % WORLD) * tl.cast(max_slots, tl.int32))
-        if row < max_rows:
-            copy_row(rows_ptr + tl.cast(row, tl.int64) * hidden, slots_ptr + at * stride, hidden, CHUNK)
-            if scales_ptr is not None:
-                scales = tl.cdiv(hidden, SCALED)
-                copy_row(row_scales_ptr + tl.cast(row, tl.int64) * scales, scales_ptr + at * scales, scales, CHUNK // SCALED)
+        origin = tl.load(origins_ptr + at, mask=is_row, other=0) + (own % WORLD) * tl.cast(max_slots, tl.int32)
+        tl.store(origin_ptr + row, origin, mask=is_row)
+        is_kept = is_row & (row < max_rows)
+        number = row.to(tl.int64)
+        copy_rows(rows_ptr, number * hidden, slots_ptr, at * stride, is_kept, hidden, ROW_CHUNK)
+        if scales_ptr is not None:
+            scales = tl.cdiv(hidden, SCALED)
+            copy_rows(row_scales_ptr, number * scales, scales_ptr, at * scales, is_kept, scales, ROW_CHUNK // SCALED)
     if tid(0) == 0:
         st(received_ptr + block, call)
 
@@ -266,7 +277,7 @@ def receive_tokens(rows_ptr, row_scales_ptr, offsets_ptr, handle_ptr, slots_ptr,
 def dispatch(x_ptr, ids_ptr, weights_ptr, rows_ptr, row_scales_ptr, offsets_ptr, handle_ptr, slots_ptr, scales_ptr, origins_ptr, words_ptr,
              staged_ptr, staged_scales_ptr, counts_ptr, sent_ptr, received_ptr, arrivals_ptr, error_ptr, tokens, hidden, stride, experts, capacity,
              max_rows, max_slots, rank, WORLD: tl.constexpr, NODE_SIZE: tl.constexpr, TOP_K: tl.constexpr, SLOTS: tl.constexpr, EXPERTS: tl.constexpr, CHUNK: tl.constexpr,
-             SCAN: tl.constexpr, SEND: tl.constexpr, RECEIVE: tl.constexpr):
+             SCAN: tl.constexpr, ROWS: tl.constexpr, ROW_CHUNK: tl.constexpr, SEND: tl.constexpr, RECEIVE: tl.constexpr):
     """SEND: x_ptr [tokens, hidden] goes to the ranks of the experts ids_ptr [tokens, TOP_K] int32, weights_ptr (or None: ones) of the same
     shape to the handle. RECEIVE: rows_ptr [max_rows, hidden] becomes what came, row_scales_ptr [max_rows, ceil(hidden / SCALED)] its scales
     where there are some, offsets_ptr [LOCAL + 1] where each expert's rows begin.
@@ -275,7 +286,8 @@ def dispatch(x_ptr, ids_ptr, weights_ptr, rows_ptr, row_scales_ptr, offsets_ptr,
     go as they are), origins_ptr [2, LOCAL, WORLD, capacity], words_ptr [2, LOCAL, WORLD]. Of the rank: counts_ptr
     [experts]; sent_ptr, received_ptr [blocks]; arrivals_ptr [1]; error_ptr [4], see report(); where there are several nodes and scales, staged_ptr
     [blocks, stride], staged_scales_ptr [blocks, ceil(hidden / SCALED)]. With SEND and RECEIVE all blocks must find a
-    place at once, since those of all ranks wait for each other. SLOTS and EXPERTS are powers of two, no less than TOP_K and experts.
+    place at once, since those of all ranks wait for each other. SLOTS and EXPERTS are powers of two, no less than TOP_K and experts. A sender moves
+    a token CHUNK elements at a time, a receiver ROWS rows, ROW_CHUNK elements of each.
     """
     if SEND:
         send_tokens(x_ptr, ids_ptr, weights_ptr, handle_ptr, slots_ptr, scales_ptr, origins_ptr, words_ptr, staged_ptr, staged_scales_ptr,
@@ -283,35 +295,42 @@ def dispatch(x_ptr, ids_ptr, weights_ptr, rows_ptr, row_scales_ptr, offsets_ptr,
                     SLOTS, CHUNK, SCAN)
     if RECEIVE:
         receive_tokens(rows_ptr, row_scales_ptr, offsets_ptr, handle_ptr, slots_ptr, scales_ptr, origins_ptr, words_ptr,
-                       received_ptr, error_ptr, hidden, stride, experts, capacity, max_rows, max_slots, rank, WORLD, EXPERTS, CHUNK)
+                       received_ptr, error_ptr, hidden, stride, experts, capacity, max_rows, max_slots, rank, WORLD, EXPERTS, ROWS, ROW_CHUNK)
 
 
 @triton.jit
 def return_rows(rows_ptr, handle_ptr, slots_ptr, words_ptr, zeros_ptr, sent_ptr, arrivals_ptr, hidden, stride, max_rows, most_rows, max_slots,
-                rank, WORLD: tl.constexpr, NODE_SIZE: tl.constexpr, CHUNK: tl.constexpr):
+                rank, WORLD: tl.constexpr, NODE_SIZE: tl.constexpr, ROWS: tl.constexpr, ROW_CHUNK: tl.constexpr):
     block = tl.cast(tl.program_id(0), tl.int64)
     call = tl.load(sent_ptr + block) + 1
     slots_ptr += call % 2 * max_slots * stride
-    lanes = tl.arange(0, CHUNK)
+    lanes = tl.arange(0, ROW_CHUNK)
     # A handle that dispatch has not filled must not become an address.
     total = min(tl.load(handle_ptr).to(tl.int64), most_rows)
-    for row in range(block, total, tl.num_programs(0)):
-        origin = tl.load(handle_ptr + HANDLE_BEGIN + 2 * max_slots + row).to(tl.int64)
-        target = (origin // max_slots).to(tl.int32)
-        to_here_ptr = slots_ptr + origin % max_slots * stride
+    origins_ptr = handle_ptr + HANDLE_BEGIN + 2 * max_slots
+    for first in range(block * ROWS, total, tl.num_programs(0) * ROWS):
+        row = first + tl.arange(0, ROWS)
+        origin = tl.load(origins_ptr + row, mask=row < total, other=-1).to(tl.int64)
         is_origin = (origin >= 0) & (origin < WORLD * max_slots)
-        if is_origin & is_here(target, rank, NODE_SIZE):
-            to_ptr = dl.symm_at(to_here_ptr, target)
-            for begin in range(0, hidden, CHUNK):
-                # Rows that dispatch had no place for add nothing.
-                values = tl.load(rows_ptr + row * hidden + begin + lanes, mask=(lanes < hidden - begin) & (row < max_rows), other=0)
-                tl.store(to_ptr + begin + lanes, values, mask=lanes < hidden - begin)
+        target = tl.where(is_origin, origin // max_slots, -1)
+        to = tl.where(is_origin, origin % max_slots, 0) * stride
+        for begin in range(0, hidden, ROW_CHUNK):
+            is_lane = (lanes < hidden - begin)[None, :]
+            # Rows that dispatch had no place for add nothing.
+            values = tl.load(rows_ptr + (row * hidden + begin)[:, None] + lanes[None, :], mask=(is_origin & (row < max_rows))[:, None] & is_lane, other=0)
+            for peer in tl.static_range(WORLD):
+                if is_here(peer, rank, NODE_SIZE):
+                    tl.store(dl.symm_at(slots_ptr, peer) + (to + begin)[:, None] + lanes[None, :], values, mask=(target == peer)[:, None] & is_lane)
         if NODE_SIZE < WORLD:
-            if is_origin & (not is_here(target, rank, NODE_SIZE)):
-                from_ptr = zeros_ptr
-                if row < max_rows:
-                    from_ptr = rows_ptr + row * hidden
-                libshmem_device.putmem_block(to_here_ptr, from_ptr, hidden * (rows_ptr.dtype.element_ty.primitive_bitwidth // 8), target)
+            for other in range(first, min(first + ROWS, total)):
+                origin_there = tl.load(origins_ptr + other).to(tl.int64)
+                target_there = (origin_there // max_slots).to(tl.int32)
+                if (origin_there >= 0) & (origin_there < WORLD * max_slots) & (not is_here(target_there, rank, NODE_SIZE)):
+                    from_ptr = zeros_ptr
+                    if other < max_rows:
+                        from_ptr = rows_ptr + other * hidden
+                    libshmem_device.putmem_block(slots_ptr + origin_there % max_slots * stride, from_ptr,
+                                                 hidden * (rows_ptr.dtype.element_ty.primitive_bitwidth // 8), target_there)
     end_of_puts(NODE_SIZE, WORLD)
     if is_last_block(arrivals_ptr, call):
         for peer in range(tid(0), WORLD, num_threads()):
@@ -333,12 +352,17 @@ def add_slots(out_ptr, handle_ptr, slots_ptr, words_ptr, received_ptr, tokens, h
     for part in range(block, tokens * chunks, tl.num_programs(0)):
         first = part // chunks * TOP_K
         begin = part % chunks * CHUNK
+        weights = ()
+        places = ()
+        for j in tl.static_range(TOP_K):
+            places = places + (tl.load(places_ptr + first + j),)
+            weights = weights + (tl.load(places_ptr + max_slots + first + j).to(tl.float32, bitcast=True),)
         total = tl.zeros((CHUNK,), tl.float32)
         for j in tl.static_range(TOP_K):
-            if tl.load(places_ptr + first + j) >= 0:
-                weight = tl.load(places_ptr + max_slots + first + j).to(tl.float32, bitcast=True)
-                values = tl.load(slots_ptr + (first + j) * stride + begin + lanes, mask=lanes < hidden - begin, other=0.0)
-                total += values.to(tl.float32) * weight
+            # No branch: all slots are on their way at the same time.
+            has_row = places[j] >= 0
+            values = tl.load(slots_ptr + (first + j) * stride + begin + lanes, mask=(lanes < hidden - begin) & has_row, other=0.0)
+            total += tl.where(has_row, values.to(tl.float32) * weights[j], 0.0)
         tl.store(out_ptr + part // chunks * hidden + begin + lanes, total.to(out_ptr.dtype.element_ty), mask=lanes < hidden - begin)
     if tid(0) == 0:
         st(received_ptr + block, call)
@@ -346,8 +370,8 @@ def add_slots(out_ptr, handle_ptr, slots_ptr, words_ptr, received_ptr, tokens, h
 
 @triton.jit(do_not_specialize=["tokens", "max_rows", "most_rows", "max_slots", "rank"], do_not_specialize_on_alignment=["handle_ptr"])
 def combine(rows_ptr, out_ptr, handle_ptr, slots_ptr, words_ptr, zeros_ptr, sent_ptr, received_ptr, arrivals_ptr, tokens, hidden, stride,
-            max_rows, most_rows, max_slots, rank, WORLD: tl.constexpr, NODE_SIZE: tl.constexpr, TOP_K: tl.constexpr, CHUNK: tl.constexpr, SEND: tl.constexpr,
-            RECEIVE: tl.constexpr):
+            max_rows, most_rows, max_slots, rank, WORLD: tl.constexpr, NODE_SIZE: tl.constexpr, TOP_K: tl.constexpr, CHUNK: tl.constexpr,
+            ROWS: tl.constexpr, ROW_CHUNK: tl.constexpr, SEND: tl.constexpr, RECEIVE: tl.constexpr):
     """SEND: rows_ptr [max_rows, hidden], laid out as dispatch's rows, go back to where those came from. RECEIVE: out_ptr [tokens, hidden]
     becomes the sum of each token's slots, each times its weight, in fp32.
 
@@ -355,7 +379,7 @@ def combine(rows_ptr, out_ptr, handle_ptr, slots_ptr, words_ptr, zeros_ptr, sent
     """
     if SEND:
         return_rows(rows_ptr, handle_ptr, slots_ptr, words_ptr, zeros_ptr, sent_ptr, arrivals_ptr, hidden, stride, max_rows, most_rows, max_slots,
-                    rank, WORLD, NODE_SIZE, CHUNK)
+                    rank, WORLD, NODE_SIZE, ROWS, ROW_CHUNK)
     if RECEIVE:
         add_slots(out_ptr, handle_ptr, slots_ptr, words_ptr, received_ptr, tokens, hidden, stride, max_slots, rank, WORLD, TOP_K,
                   CHUNK)

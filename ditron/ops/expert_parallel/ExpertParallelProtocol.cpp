@@ -29,9 +29,11 @@ int64_t ExpertParallelProtocol::rowStride(DataType type) const {
   return ceilDivide(options().hidden, elements) * elements;
 }
 
-int64_t ExpertParallelProtocol::chunkOf(const runtime::Rank &rank, uint32_t numWarps, DataType type) const {
-  constexpr int64_t bytesOfThread = 16;
-  const int64_t elements = numWarps * rank.attributes().warpSize * bytesOfThread / static_cast<int64_t>(sizeOf(type));
+int64_t ExpertParallelProtocol::chunkOf(const runtime::Rank &rank, uint32_t numWarps, DataType type, int64_t accesses,
+                                        int64_t rows) const {
+  constexpr int64_t bytesOfAccess = 16;
+  const int64_t elements =
+      numWarps * rank.attributes().warpSize * accesses * bytesOfAccess / static_cast<int64_t>(sizeOf(type)) / rows;
   return std::clamp<int64_t>(powerOfTwoFor(options().hidden), scaled, std::max(elements, scaled));
 }
 

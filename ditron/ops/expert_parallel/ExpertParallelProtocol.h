@@ -48,8 +48,9 @@ protected:
   DataType rowType() const;
   /// Elements from row to row in memory of the ranks: so that each begins at a multiple of 16 bytes.
   int64_t rowStride(DataType type) const;
-  /// Elements that a block moves at once.
-  int64_t chunkOf(const runtime::Rank &rank, uint32_t numWarps, DataType type) const;
+  /// Elements of each of so many rows that a block moves at once, by so many accesses of each thread.
+  int64_t chunkOf(const runtime::Rank &rank, uint32_t numWarps, DataType type, int64_t accesses = 1,
+                  int64_t rows = 1) const;
   uint32_t slotsOfToken() const; ///< A power of two.
   /// The arguments that all device code has, and None for each of `names` that is not among the operands.
   void addCommon(KernelCall &call, const runtime::Rank &rank, const Operands &operands,

@@ -35,6 +35,13 @@ private:
   };
   Status allocateRings(Rings &rings, uint32_t channels, DataType type, const std::string &name);
   uint32_t channels() const { return setting.plan.blocks / 2; }
+  /// The tokens of a window, all of which a block moves together; a power of two.
+  uint32_t rowsAtOnce() const { return powerOfTwoFor(setting.plan.window); }
+  /// Elements of each of them.
+  int64_t chunkOfRow(const runtime::Rank &rank, uint32_t numWarps) const {
+    constexpr int64_t accessesOfThread = 4; // on their way at the same time
+    return chunkOf(rank, numWarps, options().dtype, accessesOfThread, rowsAtOnce());
+  }
 
   Rings dispatchRings, combineRings;
   runtime::SymmetricBuffer scales, keys, keyWeights, told;
@@ -137,7 +144,8 @@ std::vector<KernelCall> HighThroughputProtocol::dispatch(const runtime::Rank &ra
                                                {"SLOTS", slotsOfToken()},
                                                {"EXPERTS", width},
                                                {"WINDOW", setting.plan.window},
-                                               {"CHUNK", chunkOf(rank, setting.plan.numWarps, options().dtype)}});
+                                               {"ROWS", rowsAtOnce()},
+                                               {"CHUNK", chunkOfRow(rank, setting.plan.numWarps)}});
   return {count, place, call};
 }
 
@@ -150,16 +158,16 @@ std::vector<KernelCall> HighThroughputProtocol::combine(const runtime::Rank &ran
   call.numWarps = setting.plan.combineNumWarps;
   call.grid = {setting.plan.combineBlocks, 1, 1};
   addCommon(call, rank, operands, {});
-  call.arguments.insert(call.arguments.end(),
-                        {{"ring_ptr", combineRings.rows.on(id)},
-                         {"arrived_ptr", combineRings.arrived.on(id)},
-                         {"freed_ptr", combineRings.freed.on(id)},
-                         {"windows_ptr", combineRings.windows[id].pointer()},
-                         {"returned_ptr", combineRings.windowsOfRank[id].pointer()},
-                         {"stride", rowStride(options().dtype)},
-                         {"SLOTS", slotsOfToken()},
-                         {"WINDOW", setting.plan.window},
-                         {"CHUNK", chunkOf(rank, setting.plan.combineNumWarps, options().dtype)}});
+  call.arguments.insert(call.arguments.end(), {{"ring_ptr", combineRings.rows.on(id)},
+                                               {"arrived_ptr", combineRings.arrived.on(id)},
+                                               {"freed_ptr", combineRings.freed.on(id)},
+                                               {"windows_ptr", combineRings.windows[id].pointer()},
+                                               {"returned_ptr", combineRings.windowsOfRank[id].pointer()},
+                                               {"stride", rowStride(options().dtype)},
+                                               {"SLOTS", slotsOfToken()},
+                                               {"WINDOW", setting.plan.window},
+                                               {"ROWS", rowsAtOnce()},
+                                               {"CHUNK", chunkOfRow(rank, setting.plan.combineNumWarps)}});
   return {call};
 }
 
