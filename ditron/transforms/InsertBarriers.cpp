@@ -11,7 +11,7 @@
 //    on. Ring buffers promise that no copy in flight goes to a slot that is read.
 // 4. A warpgroup dot reads, and reads on until it was waited for: its reads count as done, by this thread, from the next
 //    warpgroup_wait on. Tensor copies into rings are ordered by mbarriers, the reads of tensor stores by tma_store_wait: neither is
-//    looked at, nor are producers, which write no shared memory themselves.
+//    looked at, nor are producers, which write to rings only.
 // 5. Branches are joined by union; loops are repeated until nothing new arrives on the back edge.
 // 6. dgpu.barrier, dist.sync_threads and dist.notify clear the state.
 //

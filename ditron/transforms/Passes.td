@@ -299,7 +299,8 @@ def OrderArrivals : Pass<"dgpu-order-arrivals", "::mlir::ModuleOp"> {
   let summary = "lanes meet before an arrival that gives free what they have read by loads";
   let description = [{
     In consumers (dgpu.warp_specialize) that read buffers by dgpu.buffer_load every dgpu.mbarrier_arrive gets `after_loads`. Reads by
-    warpgroup dots are complete for the whole warp when it has waited for them; a lane's own loads are not.
+    warpgroup dots are complete for the whole warp when it has waited for them; a lane's own loads are not. So do those of producers, whose
+    lanes have each waited for their own copies.
   }];
 }
 

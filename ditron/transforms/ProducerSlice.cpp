@@ -8,6 +8,7 @@
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
+#include "ditron/transforms/ElementValue.h"
 #include "ditron/transforms/LayoutRules.h"
 #include "ditron/transforms/LoopArguments.h"
 #include "ditron/transforms/TensorMaps.h"
@@ -152,6 +153,32 @@ std::string ProducerSlice::addValue(Value start) {
     }
     if (std::string reason = addControlAround(op); !reason.empty())
       return reason;
+  }
+  return {};
+}
+
+std::string ProducerSlice::addElements(Value tile) {
+  SmallVector<Value> worklist{tile};
+  llvm::DenseSet<Value> seen;
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    if (!seen.insert(value).second)
+      continue;
+    if (!isTensor(value)) {
+      if (std::string reason = addValue(value); !reason.empty())
+        return reason;
+      continue;
+    }
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return "a loop carries tiles on";
+    std::optional<SmallVector<Value>> operands = elementOperands(op);
+    if (!operands)
+      return ("it depends on '" + op->getName().getStringRef() + "'").str();
+    if (auto load = dyn_cast<tile::LoadOp>(op))
+      if (std::string reason = whyNotAhead(load.getPtr(), /*readsAfterWait=*/false); !reason.empty())
+        return "it depends on a load: " + reason;
+    worklist.append(*operands);
   }
   return {};
 }

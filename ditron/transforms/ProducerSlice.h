@@ -24,6 +24,8 @@ public:
 
   /// A scalar and all that it depends on.
   std::string addValue(mlir::Value value);
+  /// The elements of a tile, each by itself (ElementValue.h).
+  std::string addElements(mlir::Value tile);
   /// The loops and branches around an operation.
   std::string addControlAround(mlir::Operation *op);
   /// A dist.wait, to be run by the producer as well.

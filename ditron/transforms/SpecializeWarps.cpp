@@ -17,6 +17,10 @@
 //      tma_load each tile to slot, full[slot]          w = warpgroup_wait 1, r;  arrive empty[slot - 1] unless first iteration
 //    and after the loop: warpgroup_wait 0; arrive empty[last slot] if there was an iteration. So one group of multiplies is always in
 //    flight. A dot whose result is used inside the loop is waited for at once.
+//    A tile of pointers (tile.load in a loop whose author asks for warp_specialize) that meets a fetched one in a dot is gathered by a producer of four
+//    warps, all of whose threads copy. Each thread says with the warps' arrivals that its part is there, L = S / 2 iterations later:
+//      after the tma_loads: async_gather to slot; commit; wait for all but L groups; fence; arrive full[slot - L] unless one of the first L
+//    and after the loop: wait for all groups; fence; arrive the last L slots.
 // 4. With tile.cluster_blocks = 2: what both blocks of a cluster load at the same turn, as analysis/Uniformity proves, they fetch by halves into
 //    both. A slot is then empty when the consumers of both blocks say so, and no block ends before the other one's last word.
 // 5. A dist.wait goes where its token is used; without users, to both.
@@ -28,6 +32,7 @@
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
+#include "ditron/transforms/ElementValue.h"
 #include "ditron/transforms/RingCursor.h"
 #include "ditron/transforms/TensorMaps.h"
 #include "ditron/transforms/WarpRings.h"
@@ -81,6 +86,12 @@ public:
     Block &consumer = partitions.getConsumer().emplaceBlock(), &producer = partitions.getProducer().emplaceBlock();
     consumer.getOperations().splice(consumer.end(), entry.getOperations(), std::next(Block::iterator(partitions)),
                                     std::prev(entry.end()));
+    if (plan.producerWarps() > 1) {
+      partitions.setActiveWarps(plan.producerWarps());
+      // Addresses of many rows are kept: 168 registers for each thread of three warpgroups, dealt out anew.
+      partitions.setProducerRegisters(88);
+      partitions.setConsumerRegisters(208);
+    }
     for (Ring &ring : plan.rings())
       ring.block = ring.loads.front()->getBlock();
     IRMapping copies;
@@ -142,13 +153,18 @@ private:
           object.buffers.push_back(dgpu::BufferAllocOp::create(top, load.getLoc(), type, IntegerAttr()));
         }
         auto type = dgpu::MbarriersType::get(kernel.getContext(), ring.slots);
-        object.full = dgpu::MbarrierAllocOp::create(top, loc, type, 1, /*cluster=*/false, IntegerAttr());
+        const int arrivals = ring.gathers.empty() ? 1 : 1 + plan.producerWarps();
+        object.full = dgpu::MbarrierAllocOp::create(top, loc, type, arrivals, /*cluster=*/false, IntegerAttr());
         object.empty = dgpu::MbarrierAllocOp::create(top, loc, type, warps, isShared(ring), IntegerAttr());
         first[ring.group] = &object;
       }
       for (auto [load, buffer] : llvm::zip(ring.loads, object.buffers)) {
         const MapUse use = sharedLoads.contains(load) ? MapUse::SharedDotOperands : MapUse::DotOperands;
         places[load] = {tensorMapFor(load.getDescriptor(), kernel, use), buffer, {}};
+      }
+      for (tile::LoadOp load : ring.gathers) {
+        dgpu::BufferType type = copyBufferType(cast<RankedTensorType>(load.getType()), ring.slots);
+        places[load] = {{}, dgpu::BufferAllocOp::create(top, load.getLoc(), type, IntegerAttr()), {}};
       }
     }
   }
@@ -183,8 +199,10 @@ private:
     SmallVector<Block *> blocks;
     for (const Ring &ring : plan.rings()) {
       Operation *last = nullptr;
-      for (tile::DescriptorLoadOp load : ring.loads)
-        if (Operation *copy = copies.lookup(load.getOperation()); !last || last->isBeforeInBlock(copy))
+      SmallVector<Operation *> loads(ring.loads.begin(), ring.loads.end());
+      loads.append(ring.gathers.begin(), ring.gathers.end());
+      for (Operation *load : loads)
+        if (Operation *copy = copies.lookup(load); !last || last->isBeforeInBlock(copy))
           last = copy;
       lasts.push_back(last);
       blocks.push_back(last->getBlock());
@@ -195,7 +213,7 @@ private:
       Value one = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(1));
       Value before = arith::XOrIOp::create(builder, loc, cursor.parity, one);
       kept.insert(dgpu::MbarrierWaitOp::create(builder, loc, object.empty, cursor.slot, before));
-      kept.insert(dgpu::MbarrierExpectOp::create(builder, loc, object.full, cursor.slot, ring.slotBytes()));
+      kept.insert(dgpu::MbarrierExpectOp::create(builder, loc, object.full, cursor.slot, ring.copiedBytes()));
       for (tile::DescriptorLoadOp load : ring.loads) {
         auto copy = cast<tile::DescriptorLoadOp>(copies.lookup(load.getOperation()));
         const Place &place = places[load];
@@ -203,8 +221,63 @@ private:
                                             cursor.slot, object.full, cursor.slot, load.getEvict(),
                                             sharedLoads.contains(load)));
       }
+      if (!ring.gathers.empty())
+        gather(ring, object, cursor, builder, copies, kept);
     }
     pruneToSlice(body, kept);
+  }
+
+  /// The copies of a ring's gathered tiles, and what says that they have arrived.
+  void gather(Ring &ring, RingObjects &object, RingCursor cursor, OpBuilder &builder, const IRMapping &copies,
+              llvm::DenseSet<Operation *> &kept) {
+    Location loc = ring.gathers.front().getLoc();
+    for (tile::LoadOp load : ring.gathers) {
+      auto copy = cast<tile::LoadOp>(copies.lookup(load.getOperation()));
+      auto gathered = dgpu::AsyncGatherOp::create(builder, load.getLoc(), places[load].buffer, cursor.slot);
+      OpBuilder inside = OpBuilder::atBlockEnd(&gathered.getAddress().emplaceBlock());
+      SmallVector<Value> place;
+      for (int dim = 0; dim < 2; ++dim)
+        place.push_back(inside.getBlock()->addArgument(inside.getI32Type(), load.getLoc()));
+      Value pointer = elementAt(inside, copy.getPtr(), place);
+      Value mask = copy.getMask() ? elementAt(inside, copy.getMask(), place) : Value();
+      dgpu::AddressOp::create(inside, load.getLoc(), pointer, mask);
+      kept.insert(gathered);
+      gathered.walk([&](tile::LoadOp index) { kept.insert(index); });
+    }
+    auto loop = cast<scf::ForOp>(cursor.slot.getParentBlock()->getParentOp());
+    const int64_t lag = ring.lag();
+    kept.insert(dgpu::AsyncCommitOp::create(builder, loc));
+    auto iterations = [&](OpBuilder &at, int64_t count) -> Value { // where the loop has come to, or ends, after so many
+      Value number = arith::ConstantOp::create(at, loc, at.getIntegerAttr(loop.getStep().getType(), count));
+      Value distance = arith::MulIOp::create(at, loc, loop.getStep(), number);
+      return arith::AddIOp::create(at, loc, loop.getLowerBound(), distance);
+    };
+    auto announce = [&](OpBuilder &at, Value slot, int64_t back, Value predicate) {
+      for (int64_t i = 0; i < back; ++i)
+        slot = slotBefore(at, loc, slot, ring.slots);
+      kept.insert(dgpu::MbarrierArriveOp::create(at, loc, object.full, slot, predicate, /*cluster=*/false));
+    };
+    auto complete = [&](OpBuilder &at, int64_t pending) {
+      kept.insert(dgpu::AsyncWaitOp::create(at, loc, static_cast<uint32_t>(pending)));
+      kept.insert(dgpu::FenceAsyncOp::create(at, loc));
+    };
+    const bool isUnsigned = loop.getUnsignedCmp();
+    complete(builder, lag);
+    Value isLater =
+        arith::CmpIOp::create(builder, loc, isUnsigned ? arith::CmpIPredicate::uge : arith::CmpIPredicate::sge,
+                              loop.getInductionVar(), iterations(builder, lag));
+    announce(builder, cursor.slot, lag, isLater);
+
+    OpBuilder behind(kernel.getContext());
+    behind.setInsertionPointAfter(loop);
+    complete(behind, 0);
+    Value end = loop.getTiedLoopResult(cast<BlockArgument>(cursor.slot));
+    for (int64_t back = lag; back > 0; --back) {
+      Value hasRun =
+          arith::CmpIOp::create(behind, loc, isUnsigned ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt,
+                                iterations(behind, back - 1), loop.getUpperBound());
+      announce(behind, end, back, hasRun);
+    }
   }
 
   //===----------------------------------------------------------------------------------------------------------------===//
@@ -225,6 +298,8 @@ private:
       object.cursor = cursor;
       for (tile::DescriptorLoadOp load : ring.loads)
         places[load].slot = object.cursor.slot;
+      for (tile::LoadOp load : ring.gathers)
+        places[load].slot = object.cursor.slot;
       OpBuilder builder(ring.block->findAncestorOpInBlock(*ring.dots.front()));
       dgpu::MbarrierWaitOp::create(builder, loc, object.full, object.cursor.slot, object.cursor.parity);
     }
@@ -234,9 +309,12 @@ private:
         releaseBehind(ring, object);
       else
         releaseAtOnce(ring, object);
-    for (Ring &ring : plan.rings())
+    for (Ring &ring : plan.rings()) {
       for (tile::DescriptorLoadOp load : ring.loads)
         eraseWithUsers(load);
+      for (tile::LoadOp load : ring.gathers)
+        eraseWithUsers(load);
+    }
     eraseDeadCode(body);
     // The producer waits for what only it reads.
     SmallVector<Operation *> idle;

@@ -94,10 +94,15 @@ static layout::CopyForm copyFormOf(tile::DescriptorType descriptor) {
 }
 
 dgpu::BufferType copyBufferType(tile::DescriptorType descriptor, int64_t slots) {
-  const layout::Shape shape = matrixShape(descriptor);
-  MLIRContext *context = descriptor.getContext();
-  auto shared = dgpu::SharedLayoutAttr::get(context, copyFormOf(descriptor).layout);
-  return dgpu::BufferType::get(context, slots, shape, descriptor.getElementType(), shared);
+  return copyBufferType(RankedTensorType::get(matrixShape(descriptor), descriptor.getElementType()), slots);
+}
+
+dgpu::BufferType copyBufferType(RankedTensorType tile, int64_t slots) {
+  const layout::Shape shape(tile.getShape().begin(), tile.getShape().end());
+  MLIRContext *context = tile.getContext();
+  const layout::CopyForm form = layout::copyForm(shape, analysis::sharedElementBits(tile.getElementType()));
+  return dgpu::BufferType::get(context, slots, shape, tile.getElementType(),
+                               dgpu::SharedLayoutAttr::get(context, form.layout));
 }
 
 std::string whyNoTensorMap(Value descriptor) {

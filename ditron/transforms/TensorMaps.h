@@ -27,6 +27,7 @@ mlir::BlockArgument argumentBehind(mlir::Value pointer);
 /// A tile in shared memory as tensor copies move it: see layout/CopyBoxes.h. Outer dimensions of one element (a head, a batch) are left
 /// out: a buffer is a matrix.
 dgpu::BufferType copyBufferType(tile::DescriptorType descriptor, int64_t slots);
+dgpu::BufferType copyBufferType(mlir::RankedTensorType tile, int64_t slots);
 
 /// Why tensor copies cannot move tiles of this descriptor; empty if they can.
 std::string whyNoTensorMap(mlir::Value descriptor);

@@ -13,6 +13,7 @@
 #include "ditron/transforms/ProgramOrder.h"
 #include "ditron/transforms/TensorMaps.h"
 #include "ditron/transforms/WarpgroupDotRules.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
@@ -26,15 +27,27 @@ namespace ditron::transforms {
 /// Bytes kept for mbarriers and small scratch memory.
 static constexpr int64_t reservedBytes = 1024;
 
-static dgpu::BufferType bufferOf(tile::DescriptorLoadOp load, int64_t slots) {
-  return copyBufferType(cast<tile::DescriptorType>(load.getDescriptor().getType()), slots);
+/// Of either kind of load.
+static dgpu::BufferType bufferOf(Operation *load, int64_t slots) {
+  return copyBufferType(cast<RankedTensorType>(load->getResult(0).getType()), slots);
 }
 
-int64_t Ring::slotBytes() const {
+int64_t Ring::copiedBytes() const {
   int64_t bytes = 0;
   for (tile::DescriptorLoadOp load : loads)
     bytes += bufferOf(load, 1).getSlotBytes();
   return bytes;
+}
+
+int64_t Ring::slotBytes() const {
+  int64_t bytes = copiedBytes();
+  for (tile::LoadOp load : gathers)
+    bytes += bufferOf(load, 1).getSlotBytes();
+  return bytes;
+}
+
+int RingPlan::producerWarps() const {
+  return llvm::any_of(plannedRings, [](const Ring &ring) { return !ring.gathers.empty(); }) ? layout::warpsPerGroup : 1;
 }
 
 bool RingPlan::run() {
@@ -113,16 +126,30 @@ static std::optional<SmallVector<tile::DotOp>> dotsOf(Value value) {
 /// Those of a load for which whyNotFetched has nothing to say. A value: a loop over it must own it.
 static SmallVector<tile::DotOp> fetchedDots(Value value) { return dotsOf(value).value(); }
 
-/// True if a wait comes before everything that is read through the descriptor.
+/// True if a wait comes before everything that is read through the descriptor, or the pointers.
 static bool consumesToken(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (isa<dist::ConsumeTokenOp>(op))
       return true;
-    if (!isa<tile::MakeDescriptorOp, tile::HintOp>(op))
+    if (!isa<tile::MakeDescriptorOp, tile::HintOp, tile::AddPtrOp, tile::SplatOp, tile::BroadcastOp,
+             tile::ExpandDimsOp>(op))
       return false;
     value = op->getOperand(0);
   }
   return false;
+}
+
+constexpr StringLiteral mayWait =
+    "a loop before it may wait for what it reads (dl.wait and consume_token would say so)";
+
+/// A loop that polls memory orders what comes after it, whoever uses its values; a barrier alone tells nothing of other blocks, and
+/// an atomic operation only to those who look at its result, which the slice does.
+static bool pollsBefore(Operation *load) {
+  return load->getParentOfType<func::FuncOp>()
+      .walk([&](scf::WhileOp loop) {
+        return !isMemoryEffectFree(loop) && mayPrecede(loop, load) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 std::string RingPlan::whyNotFetched(tile::DescriptorLoadOp load) {
@@ -131,16 +158,31 @@ std::string RingPlan::whyNotFetched(tile::DescriptorLoadOp load) {
     return "it is not only used by tl.dot";
   if (std::string reason = whyNoTensorCopy(load.getDescriptor(), load.getOffsets(), /*isStore=*/false); !reason.empty())
     return reason;
-  // A loop that polls memory orders what comes after it, whoever uses its values; a barrier alone tells nothing of other blocks, and
-  // an atomic operation only to those who look at its result, which the slice does.
-  Operation *poll = nullptr;
-  kernel.walk([&](scf::WhileOp loop) {
-    if (!isMemoryEffectFree(loop) && mayPrecede(loop, load))
-      poll = loop;
-  });
-  if (poll)
-    return "a loop before it may wait for what it reads (dl.wait and consume_token would say so)";
+  if (pollsBefore(load))
+    return std::string(mayWait);
   return slice.whyNotAhead(descriptorOf(load.getDescriptor()).getBase(), consumesToken(load.getDescriptor()));
+}
+
+std::string RingPlan::whyNotGathered(tile::LoadOp load, const analysis::AxisInfoAnalysis &axes) {
+  constexpr int64_t copyBytes = 16;
+  auto type = cast<RankedTensorType>(load.getType());
+  if (std::optional<SmallVector<tile::DotOp>> dots = dotsOf(load.getResult()); !dots || dots->empty())
+    return "it is not only used by tl.dot";
+  if (!isa<scf::ForOp>(load->getParentOp()))
+    return "it does not stand in a loop";
+  if (load.getOther() && !matchPattern(load.getOther(), m_AnyZeroFloat()) && !matchPattern(load.getOther(), m_Zero()))
+    return "`other` is not zero";
+  const int64_t wanted = copyBytes / analysis::sharedElementBytes(type.getElementType());
+  int64_t together = axes.contiguousElements(load.getPtr(), 1);
+  if (load.getMask())
+    together = std::min<int64_t>(together, axes.maskAlignment(load.getMask(), 1));
+  if (together < wanted || type.getShape()[1] % wanted != 0)
+    return llvm::formatv("{0} elements of a row are proved to lie together, copies of {1} bytes need {2}", together,
+                         copyBytes, wanted)
+        .str();
+  if (pollsBefore(load))
+    return std::string(mayWait);
+  return slice.whyNotAhead(load.getPtr(), consumesToken(load.getPtr()));
 }
 
 /// True if a value is loaded and then only changed element by element: a warpgroup dot with it would wait for memory.
@@ -163,7 +205,7 @@ std::string RingPlan::whyNotMultiplied(tile::DotOp dot) {
     const bool isA = operand.getOperandNumber() == 0;
     OperandRoot root = rootOf(operand.get());
     if (isFetched(operand.get())) {
-      if (!canReadOperand(bufferOf(root.value.getDefiningOp<tile::DescriptorLoadOp>(), 1), root.isTransposed,
+      if (!canReadOperand(bufferOf(root.value.getDefiningOp(), 1), root.isTransposed,
                           isA ? layout::DotOperand::A : layout::DotOperand::B))
         return "elements of this type can only be read along K";
     } else if (!isA || comesFromMemory(root.value)) {
@@ -181,6 +223,27 @@ static bool isInsideForAndIf(Operation *op, Block *block) {
   return op != nullptr;
 }
 
+/// Loads through pointers whose loop's author asks for a producer.
+void RingPlan::findGathers() {
+  SmallVector<tile::LoadOp> asked;
+  kernel.walk([&](tile::LoadOp load) {
+    bool isAsked = false;
+    for (Operation *around = load->getParentOp(); around != kernel; around = around->getParentOp())
+      isAsked |= around->hasAttr("tile.warp_specialize");
+    auto type = dyn_cast<RankedTensorType>(load.getType());
+    if (isAsked && type && type.getRank() == 2)
+      asked.push_back(load);
+  });
+  if (asked.empty())
+    return;
+  const analysis::AxisInfoAnalysis axes(kernel);
+  for (tile::LoadOp load : asked)
+    if (std::string reason = whyNotGathered(load, axes); reason.empty())
+      loads.insert(load);
+    else
+      refuse(load, reason);
+}
+
 void RingPlan::findCandidates() {
   kernel.walk([&](tile::DescriptorLoadOp load) {
     if (std::string reason = whyNotFetched(load); reason.empty())
@@ -188,19 +251,20 @@ void RingPlan::findCandidates() {
     else
       refuse(load, reason);
   });
+  if (!loads.empty())
+    findGathers();
   // A dot takes its operands from rings or not at all: repeat until what is left agrees.
   for (bool changed = true; changed;) {
     changed = false;
     for (Operation *op : SmallVector<Operation *>(loads.begin(), loads.end())) {
-      auto load = cast<tile::DescriptorLoadOp>(op);
-      for (tile::DotOp dot : fetchedDots(load.getResult())) {
+      for (tile::DotOp dot : fetchedDots(op->getResult(0))) {
         std::string reason = whyNotMultiplied(dot);
-        if (reason.empty() && !isInsideForAndIf(dot, load->getBlock()))
+        if (reason.empty() && !isInsideForAndIf(dot, op->getBlock()))
           reason = "it is in another loop";
         if (reason.empty())
           continue;
-        refuse(load, "tl.dot: " + reason);
-        loads.remove(load);
+        refuse(op, "tl.dot: " + reason);
+        loads.remove(op);
         changed = true;
         break;
       }
@@ -242,13 +306,17 @@ void RingPlan::formRings() {
   for (Operation *load : loads) {
     Ring &ring = byLeader[together.getLeaderValue(load)];
     ring.block = load->getBlock();
-    ring.loads.push_back(cast<tile::DescriptorLoadOp>(load));
+    if (auto gather = dyn_cast<tile::LoadOp>(load))
+      ring.gathers.push_back(gather);
+    else
+      ring.loads.push_back(cast<tile::DescriptorLoadOp>(load));
   }
   for (auto &[leader, ring] : byLeader) {
     llvm::SmallPtrSet<Operation *, 4> dots;
-    for (tile::DescriptorLoadOp load : ring.loads)
-      for (tile::DotOp dot : fetchedDots(load.getResult()))
-        dots.insert(dot);
+    for (Operation *load : loads)
+      if (together.getLeaderValue(load) == leader)
+        for (tile::DotOp dot : fetchedDots(load->getResult(0)))
+          dots.insert(dot);
     kernel.walk([&, &ring = ring](tile::DotOp dot) {
       if (dots.contains(dot))
         ring.dots.push_back(dot);
@@ -265,6 +333,8 @@ void RingPlan::formRings() {
 /// True if the rings have the same tiles in loops of which one is over when the other one begins.
 static bool canShareSlots(const Ring &a, const Ring &b) {
   auto first = dyn_cast<scf::ForOp>(a.block->getParentOp()), second = dyn_cast<scf::ForOp>(b.block->getParentOp());
+  if (!a.gathers.empty() || !b.gathers.empty())
+    return false; // whose arrivals are counted loop by loop
   if (!first || !second || first->isAncestor(second) || second->isAncestor(first) || a.slots != b.slots ||
       a.loads.size() != b.loads.size() || isForInnerLoops(a) != isForInnerLoops(b))
     return false;
@@ -335,8 +405,20 @@ bool RingPlan::dotsMayStayInFlight(Block *block) const {
 }
 
 std::string RingPlan::collectSlice() {
+  for (const Ring &ring : plannedRings)
+    for (tile::LoadOp load : ring.gathers) {
+      if (ring.loads.empty())
+        return "no tile of the dot comes through a descriptor";
+      for (Value tile : {load.getPtr(), load.getMask()})
+        if (std::string reason = tile ? slice.addElements(tile) : std::string(); !reason.empty())
+          return "its addresses cannot be computed ahead: " + reason;
+      if (std::string reason = slice.addControlAround(load); !reason.empty())
+        return "its control flow cannot be run ahead: " + reason;
+    }
   for (Operation *op : loads) {
-    auto load = cast<tile::DescriptorLoadOp>(op);
+    auto load = dyn_cast<tile::DescriptorLoadOp>(op);
+    if (!load)
+      continue;
     for (Value offset : load.getOffsets())
       if (std::string reason = slice.addValue(offset); !reason.empty())
         return "its offset cannot be computed ahead: " + reason;
@@ -424,7 +506,8 @@ bool RingPlan::fitSlots() {
     remark::passed(ring.loads.front()->getLoc(),
                    remark::RemarkOpts::name("specialize").category("dgpu-specialize-warps"))
         << llvm::formatv("a producer warp loads {0} tile(s) into {5} ring of {1} slots of {2} bytes{3}{4}",
-                         ring.loads.size(), ring.slots, ring.slotBytes(), ring.isAsync ? ", dots stay in flight" : "",
+                         ring.loads.size() + ring.gathers.size(), ring.slots, ring.slotBytes(),
+                         ring.isAsync ? ", dots stay in flight" : "",
                          isReduced ? "; num_stages would not fit shared memory" : "", isNew ? "a" : "an earlier loop's")
                .str();
   }

@@ -6,6 +6,7 @@
 #ifndef DITRON_TRANSFORMS_WARPRINGS_H
 #define DITRON_TRANSFORMS_WARPRINGS_H
 
+#include "ditron/analysis/AxisInfo.h"
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/transforms/ProducerSlice.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -16,13 +17,19 @@ namespace ditron::transforms {
 /// Loads of one block that are fetched together, and the dots that use them.
 struct Ring {
   mlir::Block *block = nullptr;
-  llvm::SmallVector<tile::DescriptorLoadOp> loads;
+  llvm::SmallVector<tile::DescriptorLoadOp> loads; ///< At least one.
+  llvm::SmallVector<tile::LoadOp> gathers;         ///< Through pointers; by all threads of the producer.
   llvm::SmallVector<tile::DotOp> dots; ///< In program order; in `block` or inside it.
   int64_t slots = 1;
   size_t group = 0;     ///< Rings of one group are loops one after the other, and use the same slots and mbarriers.
   bool isAsync = false; ///< One iteration's dots stay in flight during the next; all of them stand in `block` then.
 
   int64_t slotBytes() const;
+  /// Those that tensor copies bring.
+  int64_t copiedBytes() const;
+  /// Iterations after which a gathered tile is waited for and announced; others are on their way meanwhile. A slot is taken again when the tile
+  /// behind the one in it was announced: at most slots - 2.
+  int64_t lag() const { return slots > 2 ? slots / 2 : 0; }
 };
 
 /// Plans the rings of one kernel.
@@ -35,6 +42,8 @@ public:
   /// specialisation in vain get a warning.
   bool run();
 
+  /// Warps that a producer needs: a tensor copy is started by one thread.
+  int producerWarps() const;
   llvm::MutableArrayRef<Ring> rings() { return plannedRings; }
   size_t numGroups() const { return groups; }
   /// The operations with side effects that the producer runs beside the copies.
@@ -52,8 +61,10 @@ private:
   void refuse(mlir::Operation *op, const llvm::Twine &reason);
   void warnInVain();
   std::string whyNotFetched(tile::DescriptorLoadOp load);
+  std::string whyNotGathered(tile::LoadOp load, const analysis::AxisInfoAnalysis &axes);
   std::string whyNotMultiplied(tile::DotOp dot);
   void findCandidates();
+  void findGathers();
   void formRings();
   void groupRings();
   bool dotsMayStayInFlight(mlir::Block *block) const;
@@ -66,7 +77,7 @@ private:
   int warps;
   int64_t limitBytes;
   ProducerSlice slice;
-  llvm::SetVector<mlir::Operation *> loads; ///< tile.descriptor_load, in program order.
+  llvm::SetVector<mlir::Operation *> loads; ///< tile.descriptor_load and tile.load, in program order.
   llvm::SmallVector<Ring> plannedRings;
   size_t groups = 0;
   llvm::SmallVector<Refusal> refusals;

@@ -5,9 +5,9 @@
 B is [experts, N, K] (B_TRANSPOSED) or [experts, K, N]. `tiles_ptr` says which tiles of rows there are (routing.tile_rows): offsets and
 tiles are read on the device, and any number of rows is right that the host has room for, none included.
 
-`grouped_gemm` moves tiles by tensor descriptors. A tile's last rows may be those of the next expert: they are multiplied and not
-stored. `grouped_gemm_pointers` loads through pointers: for rows that are gathered (row r of the product is row
-slot_of_row[r] // SLOTS of A), for strides that descriptors do not take, and for GPUs without TMA.
+Row r of the product is row r of A, or, gathered, row slot_of_row[r] // SLOTS. `grouped_gemm` moves tiles by tensor descriptors, gathered rows by
+copies of 16 bytes; a producer fetches both. Rows that are not gathered may be those of the next expert at the end of a tile: they are multiplied and
+not stored. `grouped_gemm_pointers` loads through pointers: for strides that descriptors do not take, and for GPUs without TMA.
 
 Block scales, of fp8 (BLOCK_SCALES): a_scale [rows, ceil(K / 128)] of A's rows, b_scale [experts, ceil(N / 128), ceil(K / 128)].
 
@@ -61,11 +61,20 @@ def count_tile(spans_ptr, segment_tiles_ptr, counter_ptr, gate_ptr, tile_m, tile
             st(gate_ptr + segment, 1, scope="sys", semantic="release")
 
 
+@triton.jit
+def wait_for_tile(spans_ptr, ready_ptr, generation, tile_m):
+    """For the chunks that have a tile's rows."""
+    first_chunk = tl.load(spans_ptr + 2 * tile_m)
+    chunks = tl.load(spans_ptr + 2 * tile_m + 1) - first_chunk + 1
+    return dl.wait(ready_ptr + first_chunk, chunks, "sys", "acquire", waitValue=generation, compare="ge")
+
+
 @triton.jit(do_not_specialize=["first_rank"])
 def grouped_gemm(a_ptr, b_ptr, c_ptr, offsets_ptr, tiles_ptr, rows, weight_rows, N, K, stride_a, stride_c, BLOCK_M: tl.constexpr,
                  BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, B_TRANSPOSED: tl.constexpr, ACTIVATION: tl.constexpr,
                  PRECISION: tl.constexpr, a_scale_ptr=None, b_scale_ptr=None, spans_ptr=None, segment_tiles_ptr=None, counter_ptr=None,
-                 gate_ptr=None, first_rank=0, WORLD_SIZE: tl.constexpr = 1):
+                 gate_ptr=None, first_rank=0, WORLD_SIZE: tl.constexpr = 1, slot_of_row_ptr=None, SLOTS: tl.constexpr = 1, ready_ptr=None,
+                 generation_ptr=None):
     """weight_rows: those of B as [weight_rows, K] or [weight_rows, N], all experts one after the other. With block scales BLOCK_K is one
     block or a part of it, and B is transposed, as the tensor cores read 8-bit operands."""
     a_desc = tl.make_tensor_descriptor(a_ptr, shape=[rows, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
@@ -79,20 +88,33 @@ def grouped_gemm(a_ptr, b_ptr, c_ptr, offsets_ptr, tiles_ptr, rows, weight_rows,
     k_tiles = tl.cdiv(K, BLOCK_K)
     tl.assume(k_tiles > 0)
     FETCH_AHEAD: tl.constexpr = can_fetch_ahead(b_ptr.dtype.element_ty, B_TRANSPOSED)
+    depths = tl.arange(0, BLOCK_K)
+    if ready_ptr is not None:
+        generation = tl.load(generation_ptr)
     for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0), warp_specialize=FETCH_AHEAD):
         tile_m, tile_n = grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
         expert = tl.load(tiles_ptr + 1 + 2 * tile_m)
         row = tl.load(tiles_ptr + 2 + 2 * tile_m)
         end = tl.load(offsets_ptr + expert + 1)
         column = tile_n * BLOCK_N
+        is_row = tl.arange(0, BLOCK_M) < end - row
+        if slot_of_row_ptr is not None:
+            source = tl.load(slot_of_row_ptr + row + tl.arange(0, BLOCK_M), mask=is_row, other=0) // SLOTS
+            rows_ptr = a_ptr
+            if ready_ptr is not None:
+                rows_ptr = dl.consume_token(a_ptr, wait_for_tile(spans_ptr, ready_ptr, generation, tile_m))
+            source_ptrs = rows_ptr + source.to(tl.int64)[:, None] * stride_a
         if a_scale_ptr is not None:
-            is_row = tl.arange(0, BLOCK_M) < end - row
             is_column = tl.arange(0, BLOCK_N) < N - column
             a_scales = scales_of_rows(a_scale_ptr, row + tl.arange(0, BLOCK_M), K)
             b_scales = scales_of_columns(b_scale_ptr, expert, column + tl.arange(0, BLOCK_N), N, K)
         sums = tl.zeros((BLOCK_M, BLOCK_N), dtype=sum_type(a_ptr.dtype.element_ty))
         for k in range(0, k_tiles):
-            a = a_desc.load([row, k * BLOCK_K])
+            if slot_of_row_ptr is not None:
+                depth = k * BLOCK_K + depths
+                a = tl.load(source_ptrs + depth[None, :], mask=is_row[:, None] & (depth < K)[None, :], other=0.0)
+            else:
+                a = a_desc.load([row, k * BLOCK_K])
             if a_scale_ptr is not None:
                 b = b_desc.load([expert * N + column, k * BLOCK_K])
                 products = tl.dot(a, b.T, max_num_imprecise_acc=exact_depth(BLOCK_K))
@@ -141,9 +163,7 @@ def grouped_gemm_pointers(a_ptr, b_ptr, c_ptr, offsets_ptr, tiles_ptr, slot_of_r
         rows_ptr = a_ptr
         row_scales_ptr = a_scale_ptr
         if ready_ptr is not None:
-            first_chunk = tl.load(spans_ptr + 2 * tile_m)
-            chunks = tl.load(spans_ptr + 2 * tile_m + 1) - first_chunk + 1
-            token = dl.wait(ready_ptr + first_chunk, chunks, "sys", "acquire", waitValue=generation, compare="ge")
+            token = wait_for_tile(spans_ptr, ready_ptr, generation, tile_m)
             rows_ptr = dl.consume_token(a_ptr, token)
             if BLOCK_SCALES:
                 row_scales_ptr = dl.consume_token(a_scale_ptr, token)

@@ -187,7 +187,7 @@ int ditron::dgpu::numWarpsOf(Operation *op) {
   for (Operation *inner = op, *outer = op->getParentOp(); outer; inner = outer, outer = outer->getParentOp()) {
     if (auto specialized = dyn_cast<WarpSpecializeOp>(outer);
         specialized && inner->getParentRegion() == &specialized.getProducer())
-      return 1;
+      return static_cast<int>(specialized.getActiveWarps());
     if (auto attribute = outer->getAttrOfType<IntegerAttr>(numWarpsAttrName))
       return static_cast<int>(attribute.getInt());
   }

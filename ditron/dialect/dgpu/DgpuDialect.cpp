@@ -88,6 +88,7 @@ LogicalResult DgpuDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       {changesTensorMapsAttrName, Unit, "the module", isModule},
       {sumsHalvesAttrName, Unit, "the module", isModule},
       {partitionsAttrName, Integer, "the branch between partitions", isBranch},
+      {activeWarpsAttrName, Integer, "the branch between partitions", isBranch},
       {vectorAxisAttrName, Integer, "accesses of tensors", isTensorAccess},
       {vectorElemsAttrName, Integer, "accesses of tensors", isTensorAccess},
       {genericAttrName, Unit, "accesses of memory", isOurs},

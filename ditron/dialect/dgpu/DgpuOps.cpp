@@ -149,6 +149,24 @@ LogicalResult TmaStoreOp::verify() {
   return verifyCopy(*this, getBuffer().getType(), getOffsets().size());
 }
 
+LogicalResult AsyncGatherOp::verify() {
+  constexpr int64_t copyBytes = 16;
+  BufferType type = getBuffer().getType();
+  const int64_t elementBytes = type.getLayout().getLayout().elementBytes();
+  if (type.getShape().size() != 2 || type.getShape().back() * elementBytes % copyBytes != 0)
+    return emitOpError() << "copies matrices whose rows are multiples of " << copyBytes << " bytes, not " << type;
+  Block &body = getAddress().front();
+  if (body.getNumArguments() != 2 || !llvm::all_of(body.getArgumentTypes(), [](Type t) { return t.isInteger(32); }))
+    return emitOpError("needs a region of a row and a column, i32");
+  auto address = dyn_cast_or_null<AddressOp>(body.empty() ? nullptr : &body.back());
+  if (!address)
+    return emitOpError("needs a region that ends with an address");
+  auto pointer = dyn_cast<tile::PointerType>(address.getPtr().getType());
+  if (!pointer || pointer.getElementBytes() != elementBytes)
+    return emitOpError() << "copies elements of " << elementBytes << " bytes, from " << address.getPtr().getType();
+  return success();
+}
+
 //===--------------------------------------------------------------------------------------------------------------===//
 // Warpgroup dots
 //===--------------------------------------------------------------------------------------------------------------===//
@@ -207,5 +225,7 @@ LogicalResult WarpSpecializeOp::verify() {
     return emitOpError("must stand at the top level of a kernel");
   if (getProducerWarps() < 1)
     return emitOpError("needs at least one producer warp");
+  if (getActiveWarps() > getProducerWarps())
+    return emitOpError() << "has " << getActiveWarps() << " active producer warps of " << getProducerWarps();
   return success();
 }

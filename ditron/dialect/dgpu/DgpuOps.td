@@ -98,6 +98,25 @@ def Dgpu_AsyncCopyOp : Dgpu_Op<"async_copy",
   let assemblyFormat = "$ptr `to` $buffer `[` $slot `]` (`mask` $mask^)? attr-dict `:` type($ptr) `,` qualified(type($buffer)) (`mask` type($mask)^)?";
   let hasVerifier = 1;
 }
+def Dgpu_AsyncGatherOp
+    : Dgpu_Op<"async_gather", [SingleBlock, MemoryEffects<[MemRead<Tile_GlobalMemory>, MemWrite<Dgpu_SharedMemory>]>]> {
+  let summary = "starts copying a tile from wherever its elements are into a slot";
+  let description = [{
+    Elements (row, column) to (row, column + 15 bytes) of a tile lie one after the other from the address that the region gives for (row,
+    column), at a multiple of 16 bytes. Zeros are written where the mask is false. All threads of the partition copy, as by async_copy; the tile has
+    no layout in registers, so it needs no memory to be rearranged.
+  }];
+  let arguments = (ins Dgpu_AnyBuffer:$buffer, I32:$slot);
+  let regions = (region SizedRegion<1>:$address);
+  let assemblyFormat = "$buffer `[` $slot `]` $address attr-dict `:` qualified(type($buffer))";
+  let hasVerifier = 1;
+}
+def Dgpu_AddressOp : Dgpu_Op<"address", [Pure, Terminator, HasParent<"AsyncGatherOp">]> {
+  let summary = "where the elements of an async_gather are, and whether they are";
+  let arguments = (ins Tile_PointerLike:$ptr, Optional<I1>:$mask);
+  let assemblyFormat = "$ptr (`mask` $mask^)? attr-dict `:` type($ptr)";
+}
+
 def Dgpu_AsyncCommitOp : Dgpu_Op<"async_commit", [MemoryEffects<[MemWrite<Dgpu_SharedMemory>]>]> {
   let summary = "closes the current group of asynchronous copies";
   let description = [{
@@ -430,10 +449,10 @@ def Dgpu_PassTurnOp : Dgpu_TurnOp<"pass_turn"> {
 }
 
 def Dgpu_WarpSpecializeOp : Dgpu_Op<"warp_specialize", [NoTerminator, SingleBlock, NoRegionArguments, RecursiveMemoryEffects]> {
-  let summary = "two programs side by side: the kernel's warps and one warp that fetches for them";
+  let summary = "two programs side by side: the kernel's warps, and those that fetch for them";
   let description = [{
     The consumer region runs on warps 0 .. dgpu.num_warps - 1, as code outside would; its block barrier is one of these threads only. The
-    producer region runs on one warp, the first after them; inside it a block is that warp. The other producer warps exit (registers are
+    producer region runs on the first `active_warps` after them; inside it a block is these. The other producer warps exit (registers are
     given to whole warpgroups). The op stands at the top level of a kernel and wraps all of it but allocations and what both need.
     With `cluster_blocks` = 2 neighbouring blocks of the grid run at the same time, and fetch together what tma_load says.
 
@@ -447,9 +466,10 @@ def Dgpu_WarpSpecializeOp : Dgpu_Op<"warp_specialize", [NoTerminator, SingleBloc
     }
     ```
   }];
-  let arguments = (ins DefaultValuedAttr<I32Attr, "4">:$producer_warps, DefaultValuedAttr<I32Attr, "40">:$producer_registers,
-                       DefaultValuedAttr<I32Attr, "232">:$consumer_registers,
-                       DefaultValuedAttr<ConfinedAttr<I32Attr, [IntPositive]>, "1">:$cluster_blocks);
+  let arguments = (ins DefaultValuedAttr<I32Attr, "4">:$producer_warps,
+      DefaultValuedAttr<I32Attr, "40">:$producer_registers, DefaultValuedAttr<I32Attr, "232">:$consumer_registers,
+      DefaultValuedAttr<ConfinedAttr<I32Attr, [IntPositive]>, "1">:$cluster_blocks,
+      DefaultValuedAttr<ConfinedAttr<I32Attr, [IntPositive]>, "1">:$active_warps);
   let regions = (region SizedRegion<1>:$consumer, SizedRegion<1>:$producer);
   let assemblyFormat = "`consumer` $consumer `producer` $producer attr-dict";
   let hasVerifier = 1;

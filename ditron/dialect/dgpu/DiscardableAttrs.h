@@ -22,6 +22,8 @@ inline constexpr llvm::StringLiteral genericAttrName = "dgpu.generic";
 inline constexpr llvm::StringLiteral launchWarpsAttrName = "dgpu.launch_warps";
 /// i32 of the branch between the partitions of a warp-specialised kernel, while it is lowered: the number of consumer warps.
 inline constexpr llvm::StringLiteral partitionsAttrName = "dgpu.partitions";
+/// ... and that of the warps that run the producer's code.
+inline constexpr llvm::StringLiteral activeWarpsAttrName = "dgpu.active_warps";
 /// Unit, of the module: waits that last say what they wait for, where targets cannot see a deadlock.
 inline constexpr llvm::StringLiteral publishWaitsAttrName = "dgpu.publish_waits";
 /// Unit, of the module: blocks, waits and signals are noted with their times, where targets do not know them by themselves.

@@ -42,10 +42,7 @@ Expected<AllGatherMoe> AllGatherMoe::create(runtime::World &world, runtime::Kern
   op.planAgreement = PlanAgreement(world, operation);
   op.agreement = std::make_shared<runtime::CallAgreement>(std::string(operation), world.numRanks());
   const GroupedGemmProblem largest = op.problemFor(options.maxTokensPerRank);
-  op.plan = chooseGroupedGemmPlan(largest, world.target());
-  if (options.tile)
-    op.plan.tile = *options.tile;
-  op.plan.movement = GemmMovement::Pointers;
+  op.plan = options.plan.value_or(chooseGroupedGemmPlan(largest, world.target()));
   DITRON_RETURN_IF_ERROR(verifyGroupedGemm(largest, op.plan).withContext(operation));
   DITRON_RETURN_IF_ERROR(op.planAgreement.begin(
       world,

@@ -32,8 +32,8 @@ struct AllGatherMoeOptions {
   bool blockScales = false; ///< As GroupedGemmProblem's; those of the tokens travel with them.
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
   Schedule schedule = Schedule::Overlapped;
-  uint32_t chunksPerRank = 1;                    ///< Signals of a rank's tokens; at most 64.
-  std::optional<TileConfig> tile = std::nullopt; ///< Instead of the library's choice.
+  uint32_t chunksPerRank = 1;                  ///< Signals of a rank's tokens; at most 64.
+  std::optional<GemmPlan> plan = std::nullopt; ///< Instead of the library's choice.
 };
 
 /// One rank's operands of a call, row-major, rows without gaps, at multiples of 16 bytes.

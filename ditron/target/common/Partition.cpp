@@ -21,7 +21,9 @@ std::optional<Partition> partitionAt(Block *block) {
       continue;
     int consumers = static_cast<int>(warps.getInt());
     bool isProducer = block->getParent()->getRegionNumber() == 1;
-    return isProducer ? Partition{consumers, 1} : Partition{0, consumers};
+    if (!isProducer)
+      return Partition{0, consumers};
+    return Partition{consumers, static_cast<int>(parent->getAttrOfType<IntegerAttr>(dgpu::activeWarpsAttrName).getInt())};
   }
   return std::nullopt;
 }
@@ -55,7 +57,9 @@ public:
     Value warp = e.zextOrTrunc(first, e.getI32Type());
     Value isConsumer = e.compare(LLVM::ICmpPredicate::ult, warp, e.i32(consumers));
     auto branch = scf::IfOp::create(e, TypeRange(), isConsumer, /*withElseRegion=*/true);
+    const int active = static_cast<int>(op.getActiveWarps());
     branch->setAttr(dgpu::partitionsAttrName, e.getI32IntegerAttr(consumers));
+    branch->setAttr(dgpu::activeWarpsAttrName, e.getI32IntegerAttr(active));
     // With fewer warps there are registers enough for all.
     bool movesRegisters = consumers >= 8;
     auto take = [&](Region &from, Block *to) {
@@ -68,7 +72,7 @@ public:
     e.setInsertionPoint(branch.elseBlock()->getTerminator());
     if (movesRegisters)
       target.hopper()->setMaxRegisters(e, static_cast<int>(op.getProducerRegisters()), /*isIncrease=*/false);
-    Value isProducer = e.compare(LLVM::ICmpPredicate::eq, warp, e.i32(consumers));
+    Value isProducer = e.compare(LLVM::ICmpPredicate::ult, warp, e.i32(consumers + active));
     auto producer = scf::IfOp::create(e, TypeRange(), isProducer, /*withElseRegion=*/false);
     take(op.getProducer(), producer.thenBlock());
     rewriter.eraseOp(op);

@@ -6,7 +6,7 @@
 // threads and the block barrier are those of its side.
 //
 //   dgpu.warp_specialize consumer { C } producer { P }    ->    scf.if (warp < 8) { setmaxnreg; C }
-//                                                              else { setmaxnreg; if (warp == 8) P }     {dgpu.partitions = 8}
+//                                                              else { setmaxnreg; if (warp < 9) P }      {dgpu.partitions = 8}
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TARGET_COMMON_PARTITION_H
@@ -27,6 +27,8 @@ struct Partition {
   int firstWarp = 0;
   int numWarps = 1;
   bool isProducer() const { return firstWarp != 0; }
+  /// Number of the hardware barrier at which its warps meet; those of warpgroups alone come between.
+  int barrier() const { return isProducer() ? 15 : 1; }
 };
 
 /// The partition of a place; nothing where all warps of the block come by.

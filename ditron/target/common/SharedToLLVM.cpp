@@ -7,8 +7,10 @@
 #include "ditron/target/common/Exchange.h"
 #include "ditron/target/common/LayoutIndex.h"
 #include "ditron/target/common/Patterns.h"
+#include "ditron/target/common/ScalarRegion.h"
 #include "ditron/target/common/SharedAccess.h"
 
+#include "ditron/layout/Builders.h"
 #include "ditron/layout/Wgmma.h"
 
 using namespace mlir;
@@ -139,6 +141,51 @@ private:
   }
 };
 
+/// The threads of the partition share the tile as a coalesced access would.
+class AsyncGatherPattern : public TilePattern<dgpu::AsyncGatherOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::AsyncGatherOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    constexpr int64_t copyBytes = 16;
+    Emitter e(op.getLoc(), rewriter);
+    dgpu::BufferType type = op.getBuffer().getType();
+    const layout::SharedLayout &shared = type.getLayout().getLayout();
+    const layout::Shape shape(type.getShape().begin(), type.getShape().end());
+    const int elementBytes = shared.elementBytes();
+    const DistributedLayout threads = layout::tile(shape, layout::rowMajorOrder(2), copyBytes / elementBytes,
+                                                   target.warpSize(), lowering.numThreads(op) / target.warpSize());
+    const OffsetPlan plan = layout::makeOffsetPlan(threads, shared, 8 * copyBytes);
+    if (plan.vecElems * elementBytes != copyBytes)
+      return op.emitOpError("compiler bug: pieces of ")
+             << plan.vecElems * elementBytes << " bytes lie together in the slot";
+    op.getAddress().walk([&](tile::LoadOp load) { // of each thread by itself
+      load->setAttr(perThreadAttrName, UnitAttr::get(op.getContext()));
+    });
+    Value base = slotAddress(e, type, adaptor.getBuffer().front(), adaptor.getSlot().front());
+    Value thread = threadPart(e, target, threads);
+    emitIf(e, isRepresentative(e, target, threads), {}, [&](Emitter &inner) -> Values {
+      // All addresses first: what they are loaded from is then on its way together.
+      SmallVector<SmallVector<Value>> addresses;
+      for (const layout::SharedAccess &access : plan.accesses) {
+        // Sizes are powers of two: the bits of the element's number are those of its column, then those of its row.
+        Value number =
+            inner.bitXor(thread, inner.i32(static_cast<int32_t>(registerPart(threads, access.regs.front()))));
+        Value row = inner.lshr(number, static_cast<int>(llvm::Log2_64(shape[1])));
+        Value column = inner.bitAnd(number, inner.i32(static_cast<int32_t>(shape[1] - 1)));
+        addresses.push_back(applyRegion(inner, lowering, op, {row, column}, [] { return Value(); }));
+      }
+      Values places = sharedAddresses(inner, target, plan, base, elementBytes);
+      for (auto [address, place] : llvm::zip_equal(addresses, places))
+        target.asyncCopy(inner, place, address[0], copyBytes, address.size() > 1 ? address[1] : Value());
+      return {};
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 class AsyncCommitPattern : public TilePattern<dgpu::AsyncCommitOp> {
 public:
   using TilePattern::TilePattern;
@@ -201,8 +248,9 @@ public:
 } // namespace
 
 void populateSharedPatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
-  patterns.add<BufferAllocPattern, BufferPermutePattern, BufferStorePattern, BufferLoadPattern, AsyncCopyPattern, AsyncCommitPattern,
-               AsyncWaitPattern, BarrierPattern, SyncThreadsPattern>(patterns.getContext(), lowering);
+  patterns.add<BufferAllocPattern, BufferPermutePattern, BufferStorePattern, BufferLoadPattern, AsyncCopyPattern,
+               AsyncGatherPattern, AsyncCommitPattern, AsyncWaitPattern, BarrierPattern, SyncThreadsPattern>(
+      patterns.getContext(), lowering);
 }
 
 } // namespace ditron::target

@@ -132,18 +132,27 @@ static Value specialRegister(Emitter &e, StringRef name) {
 
 static char axisName(int axis) { return "xyz"[axis]; }
 
-/// Whether this code runs on a warp that is a block of its own.
-static bool isOnProducer(Emitter &e) {
+/// The producer whose code this is; its threads are numbered from 0.
+static std::optional<Partition> producerAt(Emitter &e) {
   std::optional<Partition> partition = partitionAt(e);
-  return partition && partition->isProducer();
+  return partition && partition->isProducer() ? partition : std::nullopt;
 }
 
-Value NvptxTargetInfo::threadId(Emitter &e) { return isOnProducer(e) ? laneId(e) : specialRegister(e, "tid.x"); }
+Value NvptxTargetInfo::threadId(Emitter &e) {
+  std::optional<Partition> producer = producerAt(e);
+  if (producer && producer->numWarps == 1)
+    return laneId(e);
+  Value id = specialRegister(e, "tid.x");
+  return producer ? e.sub(id, e.i32(producer->firstWarp * warpSize())) : id;
+}
 Value NvptxTargetInfo::laneId(Emitter &e) {
   return e.bitAnd(specialRegister(e, "tid.x"), e.i32(warpSize() - 1));
 }
 Value NvptxTargetInfo::warpId(Emitter &e) {
-  return numWarps == 1 || isOnProducer(e) ? e.i32(0) : e.lshr(specialRegister(e, "tid.x"), 5);
+  std::optional<Partition> producer = producerAt(e);
+  if (producer ? producer->numWarps == 1 : numWarps == 1)
+    return e.i32(0);
+  return e.lshr(threadId(e), 5);
 }
 Value NvptxTargetInfo::numThreads(Emitter &e) {
   std::optional<Partition> partition = partitionAt(e);
@@ -165,10 +174,11 @@ Value NvptxTargetInfo::sharedMemoryBase(Emitter &e) {
 
 void NvptxTargetInfo::blockBarrier(Emitter &e) {
   std::optional<Partition> partition = partitionAt(e);
-  if (partition && partition->isProducer())
+  if (partition && partition->isProducer() && partition->numWarps == 1)
     return warpBarrier(e);
   if (partition)
-    return hopperLeaves.namedBarrier(e, e.i32(1), partition->numWarps * warpSize(), NamedBarrierKind::Sync);
+    return hopperLeaves.namedBarrier(e, e.i32(partition->barrier()), partition->numWarps * warpSize(),
+                                     NamedBarrierKind::Sync);
   callIntrinsic(e, "llvm.nvvm.barrier.cta.sync.aligned.all", Type(), {e.i32(0)});
 }
 

@@ -126,11 +126,15 @@ public:
   //===--- Who am I -------------------------------------------------------------------------------------------------===//
 
   Value threadId(Emitter &e) override {
-    return isOnProducer(e) ? laneId(e) : sim.field(e, offsetof(DitronSimThread, threadId), e.getI32Type());
+    Value id = sim.field(e, offsetof(DitronSimThread, threadId), e.getI32Type());
+    std::optional<Partition> producer = producerAt(e);
+    return producer ? e.sub(id, e.i32(producer->firstWarp * warpSize())) : id;
   }
   Value laneId(Emitter &e) override { return sim.field(e, offsetof(DitronSimThread, laneId), e.getI32Type()); }
   Value warpId(Emitter &e) override {
-    return isOnProducer(e) ? e.i32(0) : sim.field(e, offsetof(DitronSimThread, warpId), e.getI32Type());
+    Value id = sim.field(e, offsetof(DitronSimThread, warpId), e.getI32Type());
+    std::optional<Partition> producer = producerAt(e);
+    return producer ? e.sub(id, e.i32(producer->firstWarp)) : id;
   }
   Value numThreads(Emitter &e) override {
     if (std::optional<Partition> partition = partitionAt(e))
@@ -336,10 +340,11 @@ public:
     std::optional<Partition> partition = partitionAt(e);
     if (!partition)
       sim.call(e, "barrier", {sim.self(e), sim.site(e)});
-    else if (partition->isProducer())
+    else if (partition->numWarps == 1)
       warpBarrier(e);
     else
-      hopperLeaves.namedBarrier(e, e.i32(1), partition->numWarps * warpSize(), NamedBarrierKind::Sync);
+      hopperLeaves.namedBarrier(e, e.i32(partition->barrier()), partition->numWarps * warpSize(),
+                                NamedBarrierKind::Sync);
   }
   void warpBarrier(Emitter &e) override { sim.call(e, "warp_barrier", {sim.self(e), sim.site(e)}); }
   void orderLanes(Emitter &e, ValueRange later, ValueRange earlier) override {
@@ -408,10 +413,10 @@ private:
     });
   }
 
-  /// Whether this code runs on a warp that is a block of its own.
-  static bool isOnProducer(Emitter &e) {
+  /// The producer whose code this is; its threads are numbered from 0.
+  static std::optional<Partition> producerAt(Emitter &e) {
     std::optional<Partition> partition = partitionAt(e);
-    return partition && partition->isProducer();
+    return partition && partition->isProducer() ? partition : std::nullopt;
   }
 
   DitronSimSpace spaceCode(AddressSpace space) const {

@@ -548,7 +548,11 @@ public:
     up.weightOrder = draws.of({MatrixOrder::Transposed, MatrixOrder::Plain});
     up.schedule = schedule;
     up.chunksPerRank = draws.of({1u, 2u, 3u});
-    up.tile = draws.of<ops::TileConfig>(
+    up.plan = ops::GemmPlan();
+    up.plan->movement = ops::GemmMovement::Pointers;
+    if (sizeOf(choice.dtype) == 2 && up.hidden % 16 == 0 && up.weightOrder == MatrixOrder::Transposed)
+      up.plan->movement = draws.of({ops::GemmMovement::Descriptors, ops::GemmMovement::Pointers});
+    up.plan->tile = draws.of<ops::TileConfig>(
         {{.blockM = 64, .blockN = 64, .blockK = 32, .groupM = 4, .numWarps = 4, .numStages = 2},
          {.blockM = 64, .blockN = 32, .blockK = 64, .groupM = 2, .numWarps = 4, .numStages = 3}});
     auto made = std::make_unique<MoeUnderContract>();

@@ -125,9 +125,6 @@ Status MoeBench::run(const Knobs &knobs) {
     if (!parsed.isOk())
       return parsed.status().withContext("--plan");
     plan = *parsed;
-    if (gathers() && plan->movement != ops::GemmMovement::Pointers)
-      return invalidArgument(
-          fmt::format("--plan {}: rows that are gathered take the form with pointers", options.plan));
   }
   for (const int64_t tokens : options.tokens)
     if (tokens < 1 || tokens % options.ranks != 0)
@@ -240,8 +237,7 @@ Status MoeBench::makeGather(int64_t tokens, ops::Schedule schedule) {
   made.activation = activation;
   made.schedule = schedule;
   made.chunksPerRank = options.chunks;
-  if (plan)
-    made.tile = plan->tile;
+  made.plan = plan;
   DITRON_ASSIGN_OR_RETURN(gather, ops::AllGatherMoe::create(*world, *jit, made));
   for (uint32_t id : world->localRanks()) {
     Operands &o = operands[id];

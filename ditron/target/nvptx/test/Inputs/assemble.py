@@ -235,6 +235,10 @@ no_scales = constexpr(a_scale_ptr=None, b_scale_ptr=None)
 for transposed, activation in [(True, "none"), (False, "swiglu")]:
     cases.append((library("moe/grouped_gemm"), "grouped_gemm", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *i32:16, i32" + ", i32:16" * 5 +
                   constexpr(B_TRANSPOSED=transposed, ACTIVATION=activation, **experts), "--num-warps 8 --num-stages 2"))
+    cases.append((library("moe/grouped_gemm"), "grouped_gemm", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *i32:16, i32" + ", i32:16" * 5 +
+                  constexpr(B_TRANSPOSED=transposed, ACTIVATION=activation, **experts) + no_scales +
+                  constexpr(spans_ptr=None, segment_tiles_ptr=None, counter_ptr=None, gate_ptr=None, first_rank=0, WORLD_SIZE=1) + ", *i32:16" +
+                  constexpr(SLOTS=2), "--num-warps 8 --num-stages 4", "tight"))
     cases.append((library("moe/grouped_gemm"), "grouped_gemm_pointers", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *i32:16, *i32:16" +
                   constexpr(a_scale_ptr=None, b_scale_ptr=None) + ", i32:16" * 4 +
                   constexpr(B_TRANSPOSED=transposed, ACTIVATION=activation, SLOTS=2, BLOCK_SCALES=False, **experts), "--num-warps 8 --num-stages 2"))
@@ -274,18 +278,20 @@ for given, row, row_scales, scales in [("*i16:16", "*i16:16", "constexpr row_sca
     for node_size, staged in [(8, constexpr(staged_ptr=None, staged_scales_ptr=None)), (4, f", {row}, *fp32:16")]:
         cases.append((library("expert_parallel/low_latency"), "dispatch", f"{given}, *i32, *fp32, {row}, {row_scales}, *i32, *i32, {row}, {scales}, *i32:16, *i64:16" +
                       staged + ", *i64:16" * 5 + ", i64, i32:16, i32:16, i32, i64, i64, i64, i32" +
-                      constexpr(WORLD=8, NODE_SIZE=node_size, TOP_K=8, SLOTS=8, EXPERTS=256, CHUNK=4096, SCAN=1024, SEND=True, RECEIVE=True), "--num-warps 16"))
+                      constexpr(WORLD=8, NODE_SIZE=node_size, TOP_K=8, SLOTS=8, EXPERTS=256, CHUNK=4096, SCAN=1024, ROWS=8, ROW_CHUNK=2048, SEND=True,
+                                RECEIVE=True), "--num-warps 16"))
     cases.append((library("expert_parallel/high_throughput"), "dispatch_by_channels", f"{given}, *i32, *fp32, {row}, {row_scales}, *i32, *i32, {row}, {scales}" +
                   ", *i64:16, *fp32:16, *i64:16, *i64:16, *i64:16, *i32:16, *i32:16, *i32:16" + ", *i64:16" * 5 + ", i64, i32:16, i32:16, i32, i64, i64, i64, i32" +
-                  constexpr(WORLD=8, TOP_K=8, SLOTS=8, EXPERTS=256, WINDOW=8, CHUNK=4096), "--num-warps 16"))
+                  constexpr(WORLD=8, TOP_K=8, SLOTS=8, EXPERTS=256, WINDOW=8, ROWS=8, CHUNK=2048), "--num-warps 16", "tight"))
 cases.append((library("expert_parallel/high_throughput"), "combine_by_channels", "*bf16:16, *bf16:16, *i32, *bf16:16" + ", *i64:16" * 4 + ", i64, i32:16, i32:16, i64, i64, i32" +
-              constexpr(WORLD=8, TOP_K=8, SLOTS=8, WINDOW=8, CHUNK=4096), "--num-warps 16"))
+              constexpr(WORLD=8, TOP_K=8, SLOTS=8, WINDOW=8, ROWS=8, CHUNK=2048), "--num-warps 16", "tight"))
 places = constexpr(CHUNK=1024, PART=64, EXPERTS=256)
 cases.append((library("expert_parallel/high_throughput"), "count_slots_of_call", "*i32, *i32:16, i64, i32" + places))
 cases.append((library("expert_parallel/high_throughput"), "place_slots_of_call", "*i32, *i32:16, *i32:16, *i32:16, *i32:16, i64, i32" + places))
 for node_size, zeros in [(8, constexpr(zeros_ptr=None)), (4, ", *bf16:16")]:
     cases.append((library("expert_parallel/low_latency"), "combine", "*bf16:16, *bf16:16, *i32, *bf16:16, *i64:16" + zeros + ", *i64:16" * 3 +
-                  ", i64, i32:16, i32:16, i64, i64, i64, i32" + constexpr(WORLD=8, NODE_SIZE=node_size, TOP_K=8, CHUNK=2048, SEND=True, RECEIVE=True), "--num-warps 8"))
+                  ", i64, i32:16, i32:16, i64, i64, i64, i32" + constexpr(WORLD=8, NODE_SIZE=node_size, TOP_K=8, CHUNK=8192, ROWS=8, ROW_CHUNK=1024, SEND=True, RECEIVE=True),
+                  "--num-warps 8"))
 for kernel in ["softmax", "softmax_pairs"]:
     cases.append((library("row_wise"), kernel, "*bf16:16, *bf16:16" + ", i32:16" * 4 + constexpr(BLOCK=4096), "--num-warps 8"))
 for kernel in ["rms_norm", "rms_norm_pairs"]:
