@@ -45,8 +45,8 @@ def count_slots_of_call(ids_ptr, counts_ptr, slots, experts, CHUNK: tl.constexpr
 
 @triton.jit(do_not_specialize=["slots", "experts"], do_not_specialize_on_alignment=["ids_ptr"])
 def place_slots_of_call(ids_ptr, counts_ptr, own_offsets_ptr, slot_of_row_ptr, row_of_slot_ptr, slots, experts, CHUNK: tl.constexpr,
-                        PART: tl.constexpr, EXPERTS: tl.constexpr):
-    place_slots(ids_ptr, counts_ptr, own_offsets_ptr, slot_of_row_ptr, row_of_slot_ptr, slots, experts, 0, CHUNK, PART, EXPERTS)
+                        PART: tl.constexpr, EXPERTS: tl.constexpr, COUNTS: tl.constexpr):
+    place_slots(ids_ptr, counts_ptr, own_offsets_ptr, slot_of_row_ptr, row_of_slot_ptr, slots, experts, 0, CHUNK, PART, EXPERTS, COUNTS)
 
 
 @triton.jit

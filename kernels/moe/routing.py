@@ -84,16 +84,20 @@ def count_slots(ids_ptr, counts_ptr, slots, experts, first_slot, CHUNK: tl.const
 
 @triton.jit(do_not_specialize=["first_slot"])
 def place_slots(ids_ptr, counts_ptr, offsets_ptr, slot_of_row_ptr, row_of_slot_ptr, slots, experts, first_slot, CHUNK: tl.constexpr,
-                PART: tl.constexpr, EXPERTS: tl.constexpr):
-    """offsets [experts + 1]; slot_of_row [rows]; row_of_slot [slots], -1 for slots that have none. A program for each chunk."""
+                PART: tl.constexpr, EXPERTS: tl.constexpr, COUNTS: tl.constexpr):
+    """offsets [experts + 1]; slot_of_row [rows]; row_of_slot [slots], -1 for slots that have none. A program for each chunk; the counts of
+    COUNTS chunks are read at once."""
     chunk = tl.program_id(0)
     expert = tl.arange(0, EXPERTS)
-    before = tl.zeros((EXPERTS,), tl.int32)
-    totals = tl.zeros((EXPERTS,), tl.int32)
-    for other in range(0, tl.num_programs(0)):
-        counts = tl.load(counts_ptr + other * experts + expert, mask=expert < experts, other=0)
-        totals += counts
-        before += tl.where(other < chunk, counts, 0)
+    earlier_counts = tl.zeros((COUNTS, EXPERTS), tl.int32)
+    all_counts = tl.zeros((COUNTS, EXPERTS), tl.int32)
+    for first in range(0, tl.num_programs(0), COUNTS):
+        other = first + tl.arange(0, COUNTS)[:, None]
+        counts = tl.load(counts_ptr + other * experts + expert[None, :], mask=(other < tl.num_programs(0)) & (expert < experts)[None, :], other=0)
+        all_counts += counts
+        earlier_counts += tl.where(other < chunk, counts, 0)
+    totals = tl.sum(all_counts, axis=0)
+    before = tl.sum(earlier_counts, axis=0)
     ends = tl.cumsum(totals, axis=0)
     if chunk == 0:
         tl.store(offsets_ptr + expert + 1, ends, mask=expert < experts)

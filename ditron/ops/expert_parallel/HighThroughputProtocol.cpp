@@ -107,15 +107,16 @@ std::vector<KernelCall> HighThroughputProtocol::dispatch(const runtime::Rank &ra
   count.source = "expert_parallel/high_throughput";
   count.kernel = "count_slots_of_call";
   count.grid = {static_cast<uint32_t>(ceilDivide(maxSlots(), slotsOfChunk)), 1, 1};
-  count.arguments = {{"ids_ptr", ids->second},  {"counts_ptr", counts[id].pointer()},
-                     {"slots", i64Argument(0)}, {"experts", options().experts},
-                     {"CHUNK", slotsOfChunk},   {"PART", slotsAtOnce(options().experts)},
-                     {"EXPERTS", width}};
+  count.arguments = {{"ids_ptr", ids->second},
+                     {"counts_ptr", counts[id].pointer()},
+                     {"slots", i64Argument(0)},
+                     {"experts", options().experts}};
   KernelCall place = count;
   place.kernel = "place_slots_of_call";
   place.arguments.insert(place.arguments.end(), {{"own_offsets_ptr", offsets[id].pointer()},
                                                  {"slot_of_row_ptr", slotOfRow[id].pointer()},
                                                  {"row_of_slot_ptr", rowOfSlot[id].pointer()}});
+  cutSlots(rank, options().experts, count, place);
   KernelCall call;
   call.source = count.source;
   call.kernel = "dispatch_by_channels";

@@ -2,6 +2,7 @@
 #include "ditron/ops/moe/Routing.h"
 
 #include "ditron/ops/GemmKernels.h"
+#include "ditron/support/TargetName.h"
 
 #include <bit>
 #include <fmt/format.h>
@@ -64,7 +65,22 @@ Expected<PreparedCall> prepareRouter(runtime::KernelProvider &kernels, runtime::
   return PreparedCall::create(kernels, rank, call);
 }
 
-int64_t slotsAtOnce(uint32_t experts) { return std::clamp<int64_t>(16384 / std::bit_ceil(experts), 16, 128); }
+void cutSlots(const runtime::Rank &rank, uint32_t experts, KernelCall &count, KernelCall &place) {
+  // So many numbers of a warp, in 32 registers of its threads. Each thread of a simulated GPU costs the host something.
+  constexpr int64_t numbersOfWarp = 1024;
+  const Expected<TargetName> target = parseTargetName(rank.world().target());
+  const uint32_t warps = target.isOk() && !target->simulated ? 16 : 4;
+  const int64_t width = std::bit_ceil(experts);
+  for (KernelCall *call : {&count, &place}) {
+    call->numWarps = warps;
+    call->arguments.insert(call->arguments.end(),
+                           {{"CHUNK", slotsOfChunk},
+                            {"PART", std::clamp<int64_t>(numbersOfWarp * warps / width, 16, slotsOfChunk)},
+                            {"EXPERTS", width}});
+  }
+  constexpr int64_t countsOfWarp = 256;
+  place.arguments.emplace_back("COUNTS", std::clamp<int64_t>(countsOfWarp * warps / width, 1, 32));
+}
 
 int64_t mostTilesOf(int64_t rows, uint32_t experts, uint32_t blockM) {
   // Each expert has one tile that is not full, at most, and no more tiles than rows.
@@ -163,15 +179,13 @@ Expected<std::vector<PreparedCall>> Routing::calls(runtime::Pointer ids, int64_t
                      {"counts_ptr", counts.pointer()},
                      {"slots", slotsOfCall},
                      {"experts", experts},
-                     {"first_slot", firstToken * optionValues.topK},
-                     {"CHUNK", slotsOfChunk},
-                     {"PART", slotsAtOnce(experts)},
-                     {"EXPERTS", std::bit_ceil(experts)}};
+                     {"first_slot", firstToken * optionValues.topK}};
   KernelCall place = count;
   place.kernel = "place_slots";
   place.arguments.emplace_back("offsets_ptr", offsets());
   place.arguments.emplace_back("slot_of_row_ptr", slotOfRow());
   place.arguments.emplace_back("row_of_slot_ptr", rowOfSlot());
+  cutSlots(*rank, experts, count, place);
   std::vector<PreparedCall> made;
   for (const KernelCall &call : {count, place}) {
     DITRON_ASSIGN_OR_RETURN(PreparedCall prepared, PreparedCall::create(*kernels, *rank, call));

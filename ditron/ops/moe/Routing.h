@@ -81,10 +81,11 @@ private:
   KeptPlans<Plan> kept;
 };
 
-/// How the device code that counts and places slots cuts them: so many for a block, of which so many are compared with all experts at once,
-/// as its registers hold.
-inline constexpr int64_t slotsOfChunk = 1024;
-int64_t slotsAtOnce(uint32_t experts);
+/// How the device code that counts and places slots cuts them: so many for a block.
+inline constexpr int64_t slotsOfChunk = 512;
+/// Gives launches of count_slots and place_slots of any wrapper the warps of their blocks and what those hold at once: CHUNK, PART, EXPERTS, and
+/// of place_slots COUNTS.
+void cutSlots(const runtime::Rank &rank, uint32_t experts, KernelCall &count, KernelCall &place);
 /// Tiles of `blockM` rows that `rows` rows of `experts` experts have at most.
 int64_t mostTilesOf(int64_t rows, uint32_t experts, uint32_t blockM);
 

@@ -268,8 +268,9 @@ cases.append((library("moe/grouped_gemm"), "sum_slots", "*bf16:16, *i32:16, *fp3
 cases += [
     (library("moe/routing"), "choose_experts", "*fp32:16, *fp32:16, *i32:16, *fp32:16, i32, i32, i32, fp32" +
      constexpr(TOP_K=8, SLOTS=8, EXPERTS=256, BLOCK=4, SIGMOID=True, NORMALIZED=True)),
-    (library("moe/routing"), "count_slots", "*i32:16, *i32:16, i32, i32, i32" + constexpr(CHUNK=1024, PART=64, EXPERTS=256)),
-    (library("moe/routing"), "place_slots", "*i32:16, *i32:16, *i32:16, *i32:16, *i32:16, i32, i32, i32" + constexpr(CHUNK=1024, PART=64, EXPERTS=256)),
+    (library("moe/routing"), "count_slots", "*i32:16, *i32:16, i32, i32, i32" + constexpr(CHUNK=512, PART=64, EXPERTS=256), "--num-warps 16", "tight"),
+    (library("moe/routing"), "place_slots", "*i32:16, *i32:16, *i32:16, *i32:16, *i32:16, i32, i32, i32" + constexpr(CHUNK=512, PART=64, EXPERTS=256, COUNTS=16),
+     "--num-warps 16", "tight"),
     (library("moe/routing"), "tile_slabs", "*i32:16, *i32:16, *i32:16, i32, i32, i32" + constexpr(EXPERTS=256, TILES=64, BLOCK_M=128)),
     (library("moe/routing"), "tile_rows", "*i32:16, *i32:16, i32, i32" + constexpr(EXPERTS=256, TILES=64, BLOCK_M=128)),
 ]
@@ -285,9 +286,9 @@ for given, row, row_scales, scales in [("*i16:16", "*i16:16", "constexpr row_sca
                   constexpr(WORLD=8, TOP_K=8, SLOTS=8, EXPERTS=256, WINDOW=8, ROWS=8, CHUNK=2048), "--num-warps 16", "tight"))
 cases.append((library("expert_parallel/high_throughput"), "combine_by_channels", "*bf16:16, *bf16:16, *i32, *bf16:16" + ", *i64:16" * 4 + ", i64, i32:16, i32:16, i64, i64, i32" +
               constexpr(WORLD=8, TOP_K=8, SLOTS=8, WINDOW=8, ROWS=8, CHUNK=2048), "--num-warps 16", "tight"))
-places = constexpr(CHUNK=1024, PART=64, EXPERTS=256)
-cases.append((library("expert_parallel/high_throughput"), "count_slots_of_call", "*i32, *i32:16, i64, i32" + places))
-cases.append((library("expert_parallel/high_throughput"), "place_slots_of_call", "*i32, *i32:16, *i32:16, *i32:16, *i32:16, i64, i32" + places))
+places = constexpr(CHUNK=512, PART=64, EXPERTS=256)
+cases.append((library("expert_parallel/high_throughput"), "count_slots_of_call", "*i32, *i32:16, i64, i32" + places, "--num-warps 16"))
+cases.append((library("expert_parallel/high_throughput"), "place_slots_of_call", "*i32, *i32:16, *i32:16, *i32:16, *i32:16, i64, i32" + places + constexpr(COUNTS=16), "--num-warps 16"))
 for node_size, zeros in [(8, constexpr(zeros_ptr=None)), (4, ", *bf16:16")]:
     cases.append((library("expert_parallel/low_latency"), "combine", "*bf16:16, *bf16:16, *i32, *bf16:16, *i64:16" + zeros + ", *i64:16" * 3 +
                   ", i64, i32:16, i32:16, i64, i64, i64, i32" + constexpr(WORLD=8, NODE_SIZE=node_size, TOP_K=8, CHUNK=8192, ROWS=8, ROW_CHUNK=1024, SEND=True, RECEIVE=True),
