@@ -657,6 +657,7 @@ TEST_F(MoeRanks, TilesGoInTheOrderOfTheRanks) {
 TEST_F(MoeRanks, TilesDoNotWaitForTokensOfOthers) {
   if (!isSimulated())
     GTEST_SKIP() << "asks the simulator's timeline";
+  const std::string_view product = targetUnderTest().ends_with("sm_90a") ? "grouped_gemm" : "grouped_gemm_pointers";
   for (const ops::Schedule schedule : {ops::Schedule::Overlapped, ops::Schedule::Unfused}) {
     WorldOptions machine = seeded(0);
     machine.trace = true;
@@ -676,8 +677,8 @@ TEST_F(MoeRanks, TilesDoNotWaitForTokensOfOthers) {
     ASSERT_OK(world().synchronize());
     calls.check(std::string(toString(schedule)));
     for (uint32_t id = 0; id < 3; ++id) {
-      const auto overlap = runtime::overlapWithCopies(world(), id, "grouped_gemm_pointers",
-                                                      runtime::CopyDirection::Incoming, AllGatherMoe::copyName);
+      const auto overlap =
+          runtime::overlapWithCopies(world(), id, product, runtime::CopyDirection::Incoming, AllGatherMoe::copyName);
       ASSERT_OK(overlap);
       EXPECT_EQ(overlap->copies, 3u);
       if (schedule == ops::Schedule::Overlapped)

@@ -57,9 +57,11 @@ Expected<MoeReduction> MoeReduction::create(runtime::World &world, runtime::Kern
   op.agreement = std::make_shared<runtime::CallAgreement>(std::string(operation), numRanks);
   const GroupedGemmProblem largest = op.problemFor(options.maxTokens);
   op.plan = options.plan ? *options.plan : chooseGroupedGemmPlan(largest, world.target());
-  if (!options.plan) {
-    op.plan.tile.blockM = any.blockM;
-    op.plan.tile.numWarps = op.plan.tile.blockM >= 128 ? std::max(op.plan.tile.numWarps, 8u) : op.plan.tile.numWarps;
+  if (!options.plan && op.plan.tile.blockM != any.blockM) {
+    TileConfig &tile = op.plan.tile;
+    tile.blockM = any.blockM;
+    tile.blockN = std::min(tile.blockN, 128u);
+    tile.numWarps = tile.blockM >= 128 ? std::max(tile.numWarps, 8u) : std::min(tile.numWarps, 4u);
   }
   if (op.plan.tile.blockM != any.blockM)
     return invalidArgument(fmt::format("{}: tiles of {} rows; the rows are cut into tiles of {}", operation,
