@@ -70,8 +70,17 @@ Range segmentsOfTileRow(int64_t tileRow, const RowShards &shards, uint32_t block
 /// The rows of tiles that have rows of a segment; the segment must not be empty.
 Range tileRowsOfSegment(int64_t segment, const RowShards &shards, uint32_t blockM);
 
-/// Tile of the reduction that ends a ReduceScatter, which is bound by memory: rows of whole cache lines.
+/// Tile of sums that are made while others are on their way, which are bound by memory: rows of whole cache lines.
 constexpr uint32_t reduceBlockM = 16, reduceBlockN = 128;
+
+/// The reduction that ends a ReduceScatter.
+struct ReduceTiles {
+  uint32_t blockM = reduceBlockM, blockN = reduceBlockN, numWarps = 4;
+  uint32_t blocks = 1;
+};
+/// Tiles of `rows` x `columns` for blocks that wait for other ranks: at most three of four multiprocessors have one, since ranks may be waiting
+/// for a product that finds a place only on the others. Few blocks take larger tiles: what a block has in its registers it adds as it arrives.
+ReduceTiles reduceTiles(int64_t rows, int64_t columns, uint32_t multiprocessors);
 
 } // namespace ditron::ops
 #endif // DITRON_OPS_CALLSCHEDULE_H

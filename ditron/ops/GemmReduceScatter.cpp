@@ -253,11 +253,12 @@ KernelCall GemmReduceScatter::reduceCall(const runtime::Rank &rank, runtime::Poi
                                          const ProductShape &shape) const {
   RowShards shards(shape.rows, rank.numRanks());
   int64_t ownRows = shards.rowsOf(rank.id());
+  const ReduceTiles tiles = reduceTiles(ownRows, optionValues.columns, rank.attributes().multiprocessors);
   KernelCall call;
   call.source = "tensor_parallel_gemm";
   call.kernel = "reduce_segments";
-  call.grid = {static_cast<uint32_t>(ceilDivide(ownRows, reduceBlockM)),
-               static_cast<uint32_t>(ceilDivide(optionValues.columns, reduceBlockN)), 1};
+  call.numWarps = tiles.numWarps;
+  call.grid = {tiles.blocks, 1, 1};
   call.arguments = {
       {"partial_ptr", ranks[rank.id()]->partial.pointer() + shards.firstRowOf(rank.id()) * optionValues.columns},
       {"scatter_ptr", scatter.on(rank.id())},
@@ -269,8 +270,8 @@ KernelCall GemmReduceScatter::reduceCall(const runtime::Rank &rank, runtime::Poi
       {"stride_out", shape.strides.c},
       {"rank", rank.id()},
       {"WORLD_SIZE", rank.numRanks()},
-      {"BLOCK_M", reduceBlockM},
-      {"BLOCK_N", reduceBlockN}};
+      {"BLOCK_M", tiles.blockM},
+      {"BLOCK_N", tiles.blockN}};
   return call;
 }
 

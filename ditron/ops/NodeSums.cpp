@@ -112,11 +112,12 @@ std::optional<KernelCall> NodeSums::resultCall(const runtime::Rank &rank, const 
   const int64_t ownRows = shards.rowsOf(id);
   if (ownRows == 0)
     return std::nullopt;
+  const ReduceTiles tiles = reduceTiles(ownRows, columns, rank.attributes().multiprocessors);
   KernelCall call;
   call.source = "inter_node";
   call.kernel = "reduce_nodes";
-  call.grid = {static_cast<uint32_t>(ceilDivide(ownRows, reduceBlockM)),
-               static_cast<uint32_t>(ceilDivide(columns, reduceBlockN)), 1};
+  call.numWarps = tiles.numWarps;
+  call.grid = {tiles.blocks, 1, 1};
   call.arguments = {{"partial_ptr", partial + shards.firstRowOf(id) * columns},
                     {"scatter_ptr", slots(id, node)},
                     {"inbox_ptr", inbox.on(id)},
@@ -131,8 +132,8 @@ std::optional<KernelCall> NodeSums::resultCall(const runtime::Rank &rank, const 
                     {"NUM_NODES", world->numNodes()},
                     {"NODE_SIZE", local},
                     {"MOST_PARTS", mostParts},
-                    {"BLOCK_M", reduceBlockM},
-                    {"BLOCK_N", reduceBlockN}};
+                    {"BLOCK_M", tiles.blockM},
+                    {"BLOCK_N", tiles.blockN}};
   return call;
 }
 

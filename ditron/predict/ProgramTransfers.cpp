@@ -177,8 +177,8 @@ void Program::scatterOverNodes(uint32_t rank, const Scatter &what, SignalId begu
   }
 }
 
-/// ops' kernel reduce_segments: blocks sum the slots of all sources, waiting for each. Those that run at once work while the last
-/// slots are on their way; the others find everything there.
+/// ops' kernel reduce_segments: blocks sum the slots of all sources. The first tile of each is summed while the last slots are on their
+/// way; the others find everything there.
 void Program::reduceArrived(uint32_t rank, const Scatter &what) {
   const double bytes = what.rowBytes * static_cast<double>(what.shards.rowsOf(rank));
   if (bytes == 0)
@@ -199,11 +199,10 @@ void Program::reduceArrived(uint32_t rank, const Scatter &what) {
     main(rank).wait(signal(rank, "arrived", rank));
     return read(3 * bytes);
   }
-  const double blocks =
-      static_cast<double>(ops::ceilDivide(what.shards.rowsOf(rank), ops::reduceBlockM)) *
-      static_cast<double>(ops::ceilDivide(static_cast<int64_t>(what.rowBytes / elementBytes), ops::reduceBlockN));
-  constexpr double blocksPerSm = 16; // of four warps
-  const double atOnce = std::min(1.0, blocksPerSm * machine.gpu.smCount / blocks);
+  const auto columns = static_cast<int64_t>(what.rowBytes / elementBytes);
+  const ops::ReduceTiles tiles = ops::reduceTiles(what.shards.rowsOf(rank), columns, machine.gpu.smCount);
+  const double inRegisters = static_cast<double>(tiles.blocks) * tiles.blockM * tiles.blockN;
+  const double atOnce = std::min(1.0, inRegisters * elementBytes / bytes);
   for (uint32_t source = 0; source < request.gpus; ++source) {
     if (source != rank)
       main(rank).wait(signal(rank, "arrived", source));

@@ -138,25 +138,29 @@ def reduce_nodes(partial_ptr, scatter_ptr, inbox_ptr, out_ptr, arrived_ptr, gene
     """out = sum over nodes, in fp32 and in ascending order, of their sums; that of the own node is made here and not rounded.
 
     partial_ptr: [rows, N], the own rows; out_ptr: likewise, stride_out elements from row to row; the other arguments: reduce_and_send,
-    for the own segment.
+    for the own segment. Programs are fewer than there is room for, as of reduce_segments (kernels/tensor_parallel_gemm).
     """
-    first_row = tl.program_id(0) * BLOCK_M
-    first_column = tl.program_id(1) * BLOCK_N
     tile_rows = tl.arange(0, BLOCK_M)
     columns = tl.arange(0, BLOCK_N)
-    mask = (tile_rows[:, None] < rows - first_row) & (columns[None, :] < N - first_column)
-    start = tl.cast(first_row, tl.int64) * N + first_column
     offsets = tile_rows[:, None] * N + columns[None, :]
     slot_elements = tl.cast(rows, tl.int64) * N
+    tiles_n = tl.cdiv(N, BLOCK_N)
     generation = tl.load(generation_ptr)
-    total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-    for node in range(NUM_NODES):
-        if node == rank // NODE_SIZE:
-            total += sum_of_node(partial_ptr, scatter_ptr, start, offsets, mask, slot_elements, rank % NODE_SIZE, NODE_SIZE, BLOCK_M,
-                                 BLOCK_N)
-        else:
-            token = dl.wait(arrived_ptr + node * MOST_PARTS, parts, "sys", "acquire", waitValue=generation, compare="ge")
-            slot = dl.consume_token(inbox_ptr + node * slot_elements, token)
-            total += tl.load(slot + start + offsets, mask=mask, other=0.0).to(tl.float32)
-    out = out_ptr + tl.cast(first_row, tl.int64) * stride_out + first_column
-    tl.store(out + tile_rows[:, None] * stride_out + columns[None, :], total.to(out_ptr.dtype.element_ty), mask=mask)
+    for tile in range(tl.program_id(0), tl.cdiv(rows, BLOCK_M) * tiles_n, tl.num_programs(0)):
+        first_row = tile // tiles_n * BLOCK_M
+        first_column = tile % tiles_n * BLOCK_N
+        mask = (tile_rows[:, None] < rows - first_row) & (columns[None, :] < N - first_column)
+        start = tl.cast(first_row, tl.int64) * N + first_column
+        total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+        for node in range(NUM_NODES):
+            if node == rank // NODE_SIZE:
+                total += sum_of_node(partial_ptr, scatter_ptr, start, offsets, mask, slot_elements, rank % NODE_SIZE, NODE_SIZE, BLOCK_M,
+                                     BLOCK_N)
+            else:
+                slot = inbox_ptr + node * slot_elements
+                if tile == tl.program_id(0):
+                    token = dl.wait(arrived_ptr + node * MOST_PARTS, parts, "sys", "acquire", waitValue=generation, compare="ge")
+                    slot = dl.consume_token(slot, token)
+                total += tl.load(slot + start + offsets, mask=mask, other=0.0).to(tl.float32)
+        out = out_ptr + tl.cast(first_row, tl.int64) * stride_out + first_column
+        tl.store(out + tile_rows[:, None] * stride_out + columns[None, :], total.to(out_ptr.dtype.element_ty), mask=mask)

@@ -265,27 +265,32 @@ def reduce_segments(partial_ptr, scatter_ptr, out_ptr, arrived_ptr, generation_p
 
     scatter_ptr: [WORLD_SIZE, rows, N] in the symmetric heap, slot s filled by rank s (the own slot is not used: the own
     rows are read from partial_ptr, [rows, N]); arrived_ptr: [WORLD_SIZE] signals.
+
+    Programs are fewer than there is room for: tiles of another operator, for which ranks wait that these programs wait for, find a place.
+    A program adds to its first tile what has arrived while the rest is on its way; for the others all is there.
     """
-    first_row = tl.program_id(0) * BLOCK_M
-    first_column = tl.program_id(1) * BLOCK_N
     tile_rows = tl.arange(0, BLOCK_M)
     columns = tl.arange(0, BLOCK_N)
-    mask = (tile_rows[:, None] < rows - first_row) & (columns[None, :] < N - first_column)
-    tile_start = tl.cast(first_row, tl.int64) * N + first_column
     offsets = tile_rows[:, None] * N + columns[None, :]
     slot_elements = tl.cast(rows, tl.int64) * N
+    tiles_n = tl.cdiv(N, BLOCK_N)
     generation = tl.load(generation_ptr)
-    total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-    for source in range(WORLD_SIZE):
-        slot = scatter_ptr + source * slot_elements
-        if source == rank:
-            slot = partial_ptr
-        else:
-            token = dl.wait(arrived_ptr + source, 1, "sys", "acquire", waitValue=generation, compare="ge")
-            slot = dl.consume_token(slot, token)
-        total += tl.load(slot + tile_start + offsets, mask=mask, other=0.0).to(tl.float32)
-    out = out_ptr + tl.cast(first_row, tl.int64) * stride_out + first_column
-    tl.store(out + tile_rows[:, None] * stride_out + columns[None, :], total.to(out_ptr.dtype.element_ty), mask=mask)
+    for tile in range(tl.program_id(0), tl.cdiv(rows, BLOCK_M) * tiles_n, tl.num_programs(0)):
+        first_row = tile // tiles_n * BLOCK_M
+        first_column = tile % tiles_n * BLOCK_N
+        mask = (tile_rows[:, None] < rows - first_row) & (columns[None, :] < N - first_column)
+        tile_start = tl.cast(first_row, tl.int64) * N + first_column
+        total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+        for source in range(WORLD_SIZE):
+            slot = scatter_ptr + source * slot_elements
+            if source == rank:
+                slot = partial_ptr
+            elif tile == tl.program_id(0):
+                token = dl.wait(arrived_ptr + source, 1, "sys", "acquire", waitValue=generation, compare="ge")
+                slot = dl.consume_token(slot, token)
+            total += tl.load(slot + tile_start + offsets, mask=mask, other=0.0).to(tl.float32)
+        out = out_ptr + tl.cast(first_row, tl.int64) * stride_out + first_column
+        tl.store(out + tile_rows[:, None] * stride_out + columns[None, :], total.to(out_ptr.dtype.element_ty), mask=mask)
 
 
 @triton.jit

@@ -395,6 +395,55 @@ TEST_F(Operators, WaitingTilesMayFillTheGpu) {
   }
 }
 
+/// Two operators on two streams, of which each rank prefers another one: its sums wait for a product that the other rank has put behind sums of
+/// its own. They must leave the product a place. Of one node, and of two.
+TEST_F(Operators, SumsLeavePlacesForTheProductsThatTheyWaitFor) {
+  REQUIRE_RANKS(2);
+  // Deep: a launch's latency is no time for the tiles of the other rank's rows.
+  const int64_t k = isSimulated() ? 256 : 1024, n = isSimulated() ? 320 : 4096, m = isSimulated() ? 128 : 4096;
+  const ops::TileConfig tile = {.blockM = 32, .blockN = 32, .blockK = 32};
+  for (uint32_t ranksPerNode : {2u, 1u}) {
+    if (ranksPerNode == 1 && !isSimulated())
+      continue;
+    WorldOptions options = seeded(0); // both ranks at the same pace
+    options.sms = 2;
+    options.ranksPerNode = ranksPerNode;
+    options.callGraphs = false; // whose nodes have no priorities
+    start(2, options);
+    const std::vector<float> ones(m * k, 1);
+    std::vector<GemmReduceScatter> operators;
+    std::vector<Buffer> a, b, out;
+    std::vector<runtime::Stream> streams;
+    for (uint32_t op = 0; op < 2; ++op) {
+      auto made = GemmReduceScatter::create(world(), sharedJit(),
+                                            {.maxRows = m, .columns = n, .tile = tile, .oneLaunchRows = 0});
+      ASSERT_OK(made);
+      operators.push_back(std::move(*made));
+      for (uint32_t r = 0; r < 2; ++r) {
+        a.push_back(putAs(DataType::BF16, ones, "a", r));
+        b.push_back(putAs(DataType::BF16, std::vector<float>(k * n, static_cast<float>(1 + op)), "b", r));
+        out.push_back(zeros(DataType::BF16, m / 2 * n, "out", r));
+        auto stream = rank(r).createStream("operator", op == r ? 1 : 0);
+        ASSERT_OK(stream);
+        streams.push_back(std::move(*stream));
+        ASSERT_OK(operators[op].prepare(rank(r), m, k));
+      }
+    }
+    for (int call = 0; call < 2; ++call)
+      for (uint32_t op = 0; op < 2; ++op)
+        for (uint32_t r = 0; r < 2; ++r) {
+          const uint32_t i = 2 * op + r;
+          ASSERT_OK(operators[op].enqueue(rank(r), streams[i], a[i], b[i], out[i], m, k));
+        }
+    ASSERT_OK(world().synchronize());
+    for (uint32_t i = 0; i < out.size(); ++i) {
+      const float sum = static_cast<float>(2 * k * (1 + i / 2));
+      expectSame(getFloats(out[i]), std::vector<float>(m / 2 * n, sum),
+                 fmt::format("operator {}, rank {}", i / 2, i % 2));
+    }
+  }
+}
+
 /// One graph per rank with both operators in it, replayed with new data each time and then without a pause, with eager calls between.
 TEST_P(OperatorReplays, CapturedCallsCanBeReplayed) {
   const int64_t m = 96, n = 40, k = 48;
