@@ -41,11 +41,7 @@ Expected<TensorParallelMoe> TensorParallelMoe::create(runtime::World &world, run
   if (options.hidden <= 0 || options.inner <= 0 || options.maxTokensPerRank <= 0)
     return invalidArgument(fmt::format("{}: hidden is {}, inner {}, maxTokensPerRank {}; all must be positive",
                                        operation, options.hidden, options.inner, options.maxTokensPerRank));
-  if (options.experts == 0 || options.experts > mostExperts || options.topK == 0 ||
-      options.topK > std::min(options.experts, mostTopK))
-    return invalidArgument(
-        fmt::format("{}: topK is {} of {} experts; 1 to {} of both are accepted, and topK no more than {}", operation,
-                    options.topK, options.experts, mostExperts, std::min(std::max(options.experts, 1u), mostTopK)));
+  DITRON_RETURN_IF_ERROR(verifyChoice(operation, options.experts, options.topK));
   if (options.inner % numRanks != 0)
     return invalidArgument(
         fmt::format("{}: {} inner columns do not divide by {} ranks", operation, options.inner, numRanks));
@@ -97,7 +93,7 @@ Status TensorParallelMoe::createOverlapped() {
         chooseGroupedGemmPlan(upProblem(options, options.maxTokensPerRank * options.topK, numRanks), world->target());
     for (uint32_t id : world->localRanks()) {
       DITRON_RETURN_IF_ERROR(createRouting(world->rank(id)));
-      rows[id] = MoeRows::of(*ranks[id]->routing, ranks[id]->slotWeights.pointer());
+      rows[id] = MoeRows::of(*ranks[id]->routing, ranks[id]->router->weights());
     }
   }
   MoeReductionOptions down;
@@ -142,16 +138,22 @@ Status TensorParallelMoe::createUnfused() {
 
 Status TensorParallelMoe::allocate(runtime::Rank &rank, const TensorParallelMoeWeights &weights) {
   const TensorParallelMoeOptions &options = optionValues;
-  for (auto [name, pointer] :
-       {std::pair("router", weights.router), std::pair("up", weights.up), std::pair("down", weights.down)})
+  for (auto [name, pointer] : {std::pair("up", weights.up), std::pair("down", weights.down)})
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, options.dtype));
   auto own = std::make_unique<PerRank>();
   own->weights = weights;
   const int64_t tokens = allTokens(options.maxTokensPerRank), rows = tokens * options.topK;
   const int64_t routed = overlaps() ? options.maxTokensPerRank : tokens; // tokens that this rank chooses experts for
-  DITRON_ASSIGN_OR_RETURN(own->logits, rank.allocate(DataType::F32, routed * options.experts, "moe_logits"));
-  DITRON_ASSIGN_OR_RETURN(own->ids, rank.allocate(DataType::I32, routed * options.topK, "moe_ids"));
-  DITRON_ASSIGN_OR_RETURN(own->slotWeights, rank.allocate(DataType::F32, routed * options.topK, "moe_weights"));
+  DITRON_ASSIGN_OR_RETURN(own->router, MoeRouter::create(rank, *kernels,
+                                                         {.dtype = options.dtype,
+                                                          .hidden = options.hidden,
+                                                          .experts = options.experts,
+                                                          .topK = options.topK,
+                                                          .score = options.score,
+                                                          .normalized = options.normalized,
+                                                          .scale = options.scale,
+                                                          .maxTokens = routed},
+                                                         weights.router, weights.bias));
   DITRON_ASSIGN_OR_RETURN(own->inner,
                           rank.allocate(options.dtype, rows * options.inner / world->numRanks(), "moe_inner"));
   ranks[rank.id()] = std::move(own);
@@ -179,34 +181,7 @@ Status TensorParallelMoe::appendTokenProduct(const PerRank &own, PreparedCall pr
   return Status::ok();
 }
 
-Status TensorParallelMoe::appendRouter(runtime::Rank &rank, int64_t tokens, runtime::Pointer x, Plan &plan) {
-  const TensorParallelMoeOptions &options = optionValues;
-  const PerRank &own = *ranks[rank.id()];
-  GemmProblem logits;
-  logits.m = tokens;
-  logits.n = options.experts;
-  logits.k = options.hidden;
-  logits.dtype = options.dtype;
-  logits.resultType = DataType::F32;
-  logits.precision = MultiplyPrecision::Ieee;
-  DITRON_ASSIGN_OR_RETURN(PreparedCall product,
-                          prepareGemm(*kernels, rank, logits, x, own.weights.router, own.logits.pointer()));
-  const RouterProblem router = {.tokens = tokens,
-                                .experts = options.experts,
-                                .topK = options.topK,
-                                .score = options.score,
-                                .normalized = options.normalized,
-                                .scale = options.scale};
-  DITRON_ASSIGN_OR_RETURN(PreparedCall choice,
-                          prepareRouter(*kernels, rank, router, own.logits.pointer(), own.weights.bias,
-                                        own.ids.pointer(), own.slotWeights.pointer()));
-  DITRON_RETURN_IF_ERROR(appendTokenProduct(own, std::move(product), plan));
-  plan.calls.push_back(std::move(choice));
-  return Status::ok();
-}
-
-Expected<TensorParallelMoe::Plan> TensorParallelMoe::plan(runtime::Rank &rank, int64_t tokensPerRank,
-                                                          int64_t ownTokens) {
+Expected<TensorParallelMoe::Plan> TensorParallelMoe::plan(runtime::Rank &rank, int64_t tokensPerRank) {
   const TensorParallelMoeOptions &options = optionValues;
   PerRank &own = *ranks[rank.id()];
   const uint32_t numRanks = world->numRanks();
@@ -214,9 +189,6 @@ Expected<TensorParallelMoe::Plan> TensorParallelMoe::plan(runtime::Rank &rank, i
   // Any buffer stands for the caller's x: only its type and alignment matter.
   const runtime::Pointer x = own.gathered.isValid() ? own.gathered.pointer() : own.inner.pointer();
   Plan plan;
-  const int64_t routed = gatherMoe ? ownTokens : tokens;
-  if (routed > 0)
-    DITRON_RETURN_IF_ERROR(appendRouter(rank, routed, x, plan));
   if (gatherMoe)
     return plan;
   DITRON_RETURN_IF_ERROR(own.routing->prepare(tokens));
@@ -239,7 +211,7 @@ Expected<TensorParallelMoe::Plan> TensorParallelMoe::plan(runtime::Rank &rank, i
                           prepareGroupedGemm(*kernels, rank, downProblem(options, rows, numRanks), operands, downPlan));
   DITRON_ASSIGN_OR_RETURN(PreparedCall sum,
                           prepareSlotSum(*kernels, rank, {tokens, options.hidden, options.topK}, own.rows.pointer(),
-                                         own.routing->rowOfSlot(), own.slotWeights.pointer(), own.sums.pointer()));
+                                         own.routing->rowOfSlot(), own.router->weights(), own.sums.pointer()));
   plan.calls.push_back(std::move(down));
   plan.calls.push_back(std::move(sum));
   return plan;
@@ -254,14 +226,16 @@ Status TensorParallelMoe::prepare(runtime::Rank &rank, int64_t tokensPerRank, st
     DITRON_RETURN_IF_ERROR(gatherMoe->prepare(rank, tokensPerRank, present));
   if (reduction)
     DITRON_RETURN_IF_ERROR(reduction->prepare(rank, allTokens(tokensPerRank)));
+  if (const int64_t routed = routedTokens(tokensPerRank, present); routed > 0)
+    DITRON_RETURN_IF_ERROR(own.router->prepare(routed));
   if (gather)
     DITRON_RETURN_IF_ERROR(gather->prepare(rank, tokensPerRank * optionValues.hidden));
   if (exchange)
     DITRON_RETURN_IF_ERROR(exchange->prepare(rank, tokensPerRank * optionValues.hidden));
-  const KeptPlans<Plan>::Key key = {tokensPerRank, present};
+  const KeptPlans<Plan>::Key key = {tokensPerRank};
   if (own.kept.has(key)) // graphs may have its kernels
     return Status::ok();
-  DITRON_ASSIGN_OR_RETURN(Plan made, plan(rank, tokensPerRank, present));
+  DITRON_ASSIGN_OR_RETURN(Plan made, plan(rank, tokensPerRank));
   own.kept.keep(key, std::move(made));
   return Status::ok();
 }
@@ -274,22 +248,22 @@ Status TensorParallelMoe::enqueue(runtime::Rank &rank, runtime::Stream &stream, 
   for (auto [name, pointer] : {std::pair("x", x), std::pair("y", y)})
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, optionValues.dtype));
   PerRank &own = *ranks[rank.id()];
-  auto describe = [&] { return fmt::format("{} tokens of each rank, {} of them own", tokensPerRank, present); };
-  DITRON_ASSIGN_OR_RETURN(Plan * found, own.kept.find(operation, stream, {tokensPerRank, present}, describe,
-                                                      [&] { return plan(rank, tokensPerRank, present); }));
+  auto describe = [&] { return fmt::format("{} tokens of each rank", tokensPerRank); };
+  DITRON_ASSIGN_OR_RETURN(Plan * found, own.kept.find(operation, stream, {tokensPerRank}, describe,
+                                                      [&] { return plan(rank, tokensPerRank); }));
   const int64_t elements = tokensPerRank * optionValues.hidden;
   for (const auto &[call, parameter] : found->tokenParameters)
     DITRON_RETURN_IF_ERROR(found->calls[call].setPointer(parameter, x));
   if (gather)
     DITRON_RETURN_IF_ERROR(gather->enqueue(rank, stream, x, own.gathered.pointer(), elements));
-  constexpr size_t routerCalls = 2; // logits, choice
-  for (size_t i = 0; i < found->calls.size(); ++i) {
-    if (i == routerCalls)
-      DITRON_RETURN_IF_ERROR(own.routing->enqueue(stream, own.ids.pointer(), allTokens(tokensPerRank)));
-    DITRON_RETURN_IF_ERROR(found->calls[i].enqueue(stream));
-  }
+  if (const int64_t routed = routedTokens(tokensPerRank, present); routed > 0)
+    DITRON_RETURN_IF_ERROR(own.router->enqueue(stream, gather ? own.gathered.pointer() : x, routed));
+  if (own.routing)
+    DITRON_RETURN_IF_ERROR(own.routing->enqueue(stream, own.router->ids(), allTokens(tokensPerRank)));
+  for (const PreparedCall &call : found->calls)
+    DITRON_RETURN_IF_ERROR(call.enqueue(stream));
   if (gatherMoe) {
-    const AllGatherMoeOperands up = {x, own.ids, own.slotWeights, own.weights.up, own.inner, {}, {}};
+    const AllGatherMoeOperands up = {x, own.router->ids(), own.router->weights(), own.weights.up, own.inner, {}, {}};
     DITRON_RETURN_IF_ERROR(gatherMoe->enqueue(rank, stream, up, tokensPerRank, present));
   }
   if (reduction)

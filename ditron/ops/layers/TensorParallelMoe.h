@@ -18,6 +18,7 @@
 #define DITRON_OPS_LAYERS_TENSORPARALLELMOE_H
 
 #include "ditron/ops/collectives/Collective.h"
+#include "ditron/ops/layers/MoeRouter.h"
 #include "ditron/ops/moe/AllGatherMoe.h"
 #include "ditron/ops/moe/MoeReduction.h"
 
@@ -80,7 +81,8 @@ private:
   };
   struct PerRank {
     TensorParallelMoeWeights weights;
-    runtime::Buffer logits, ids, slotWeights, inner;
+    std::optional<MoeRouter> router; ///< Overlapped of the own tokens, else of all.
+    runtime::Buffer inner;
     runtime::Buffer gathered;       ///< Unfused, tokens dealt out.
     runtime::Buffer rows, sums;     ///< Unfused.
     std::optional<Routing> routing; ///< Where AllGatherMoe has none.
@@ -98,10 +100,12 @@ private:
   Status allocate(runtime::Rank &rank, const TensorParallelMoeWeights &weights);
   /// A product whose rows are the tokens: the gathered ones, or those of the caller's x.
   static Status appendTokenProduct(const PerRank &own, PreparedCall product, Plan &plan);
-  /// The choice of each of so many tokens' experts.
-  Status appendRouter(runtime::Rank &rank, int64_t tokens, runtime::Pointer x, Plan &plan);
+  /// Tokens that a rank chooses experts for.
+  int64_t routedTokens(int64_t tokensPerRank, int64_t ownTokens) const {
+    return gatherMoe ? ownTokens : allTokens(tokensPerRank);
+  }
   Status verifyTokens(int64_t tokensPerRank, int64_t ownTokens) const;
-  Expected<Plan> plan(runtime::Rank &rank, int64_t tokensPerRank, int64_t ownTokens);
+  Expected<Plan> plan(runtime::Rank &rank, int64_t tokensPerRank);
 
   TensorParallelMoeOptions optionValues;
   runtime::World *world = nullptr;
