@@ -27,8 +27,9 @@ import triton_dist.language as dl
 from triton_dist.language.extra.language_extra import __syncthreads, ld, num_threads, st, tid
 
 from ..collectives.pairs import report
+from ..moe.block_scales import MOST_FP8, SCALED
 from ..moe.routing import count_slots, place_slots
-from .low_latency import DROPS_SLOTS, HANDLE_BEGIN, MOST_FP8, SCALED, count_rows
+from .low_latency import DROPS_SLOTS, HANDLE_BEGIN, count_rows
 
 # Windows of a channel that may be on their way between two ranks.
 SLOTS_OF_RING = tl.constexpr(4)
@@ -327,7 +328,7 @@ def return_sums(rows_ptr, handle_ptr, ring_ptr, arrived_ptr, freed_ptr, returned
 
 
 @triton.jit
-def add_sums(out_ptr, handle_ptr, ring_ptr, arrived_ptr, freed_ptr, windows_ptr, channel, channels, tokens, hidden, stride, max_slots, rank,
+def add_sums(out_ptr, addend_ptr, handle_ptr, ring_ptr, arrived_ptr, freed_ptr, windows_ptr, channel, channels, tokens, hidden, stride, max_slots, rank,
              WORLD: tl.constexpr, TOP_K: tl.constexpr, SLOTS: tl.constexpr, WINDOW: tl.constexpr, ROWS: tl.constexpr, CHUNK: tl.constexpr):
     lanes = tl.arange(0, CHUNK)
     slot = tl.arange(0, SLOTS)[None, :]
@@ -347,6 +348,8 @@ def add_sums(out_ptr, handle_ptr, ring_ptr, arrived_ptr, freed_ptr, windows_ptr,
         for begin in range(0, hidden, CHUNK):
             is_lane = (lanes < hidden - begin)[None, :]
             total = tl.zeros((ROWS, CHUNK), tl.float32)
+            if addend_ptr is not None:
+                total += tl.load(addend_ptr + (own * hidden + begin)[:, None] + lanes[None, :], mask=is_token[:, None] & is_lane, other=0.0).to(tl.float32)
             for peer in tl.static_range(WORLD):
                 at = (here + peer * SLOTS_OF_RING * WINDOW) * stride + begin
                 values = tl.load(sums_ptr + at[:, None] + lanes[None, :], mask=went[peer][:, None] & is_lane, other=0.0)
@@ -363,7 +366,7 @@ def add_sums(out_ptr, handle_ptr, ring_ptr, arrived_ptr, freed_ptr, windows_ptr,
 @triton.jit(do_not_specialize=["tokens", "max_rows", "max_slots", "rank"], do_not_specialize_on_alignment=["handle_ptr"])
 def combine_by_channels(rows_ptr, out_ptr, handle_ptr, ring_ptr, arrived_ptr, freed_ptr, windows_ptr, returned_ptr, tokens, hidden, stride,
                         max_rows, max_slots, rank, WORLD: tl.constexpr, TOP_K: tl.constexpr, SLOTS: tl.constexpr, WINDOW: tl.constexpr,
-                        ROWS: tl.constexpr, CHUNK: tl.constexpr):
+                        ROWS: tl.constexpr, CHUNK: tl.constexpr, addend_ptr=None):
     """Operands as low_latency.py's combine has them; tokens is what was dispatched. Two blocks for each channel, the even ones send.
 
     Symmetric: ring_ptr [channels, WORLD, SLOTS_OF_RING, WINDOW, stride], arrived_ptr, freed_ptr [channels, WORLD]. Of the rank: windows_ptr
@@ -378,5 +381,5 @@ def combine_by_channels(rows_ptr, out_ptr, handle_ptr, ring_ptr, arrived_ptr, fr
         return_sums(rows_ptr, handle_ptr, ring_ptr, arrived_ptr, freed_ptr, returned_ptr + channel * WORLD, channel, channels, hidden, stride,
                     max_rows, max_slots, rank, WORLD, TOP_K, WINDOW, ROWS, CHUNK)
     else:
-        add_sums(out_ptr, handle_ptr, ring_ptr, arrived_ptr, freed_ptr, windows_ptr, channel, channels, tokens, hidden, stride, max_slots, rank,
-                 WORLD, TOP_K, SLOTS, WINDOW, ROWS, CHUNK)
+        add_sums(out_ptr, addend_ptr, handle_ptr, ring_ptr, arrived_ptr, freed_ptr, windows_ptr, channel, channels, tokens, hidden, stride, max_slots,
+                 rank, WORLD, TOP_K, SLOTS, WINDOW, ROWS, CHUNK)

@@ -27,6 +27,7 @@ from triton_dist.language.extra import libshmem_device
 from triton_dist.language.extra.language_extra import __syncthreads, ld, num_threads, st, tid
 
 from ..collectives.pairs import report
+from ..moe.block_scales import SCALED, quantize, scaled_lanes
 
 # What report() says (ditron/ops/collectives/TransferReport.cpp).
 DROPS_SLOTS = tl.constexpr(6)
@@ -35,10 +36,6 @@ DROPS_ROWS = tl.constexpr(7)
 # The handle that dispatch leaves for combine, of 32-bit words: in the first the number of rows that came, which may be more than are kept;
 # from here on of each slot its place or -1, then of each slot its weight, then of each row that came where from: source * max_slots + slot.
 HANDLE_BEGIN = tl.constexpr(16)
-# Elements that have one scale.
-SCALED = tl.constexpr(128)
-# The largest finite number of float8e4nv.
-MOST_FP8 = tl.constexpr(448.0)
 
 
 @triton.jit
@@ -106,22 +103,6 @@ def place_token(ids_ptr, weights_ptr, places_ptr, max_slots, token, experts, cap
         weight = tl.load(weights_ptr + first + slot, mask=is_slot, other=0.0)
     tl.store(places_ptr + max_slots + first + slot, weight.to(tl.int32, bitcast=True), mask=is_slot)
     __syncthreads()
-
-
-@triton.jit
-def scaled_lanes(CHUNK: tl.constexpr):
-    """Places of a chunk's elements, a row for each block that has one scale."""
-    return tl.arange(0, CHUNK // SCALED)[:, None] * SCALED + tl.arange(0, SCALED)[None, :]
-
-
-@triton.jit
-def quantize(x_ptr, left, element: tl.constexpr, CHUNK: tl.constexpr):
-    """The next `left` elements of a row, at most CHUNK, as [CHUNK / SCALED, SCALED] of the narrow type, and a scale for each of its rows."""
-    lanes = scaled_lanes(CHUNK)
-    values = tl.load(x_ptr + lanes, mask=lanes < left, other=0.0).to(tl.float32)
-    largest = tl.max(tl.abs(values), axis=1)
-    scale = tl.where(largest > 0, tl.div_rn(largest, tl.full((CHUNK // SCALED,), MOST_FP8, tl.float32)), 1.0)
-    return tl.div_rn(values, tl.broadcast_to(scale[:, None], (CHUNK // SCALED, SCALED))).to(element), scale
 
 
 @triton.jit
@@ -340,7 +321,7 @@ def return_rows(rows_ptr, handle_ptr, slots_ptr, words_ptr, zeros_ptr, sent_ptr,
 
 
 @triton.jit
-def add_slots(out_ptr, handle_ptr, slots_ptr, words_ptr, received_ptr, tokens, hidden, stride, max_slots, rank,
+def add_slots(out_ptr, addend_ptr, handle_ptr, slots_ptr, words_ptr, received_ptr, tokens, hidden, stride, max_slots, rank,
               WORLD: tl.constexpr, TOP_K: tl.constexpr, CHUNK: tl.constexpr):
     block = tl.cast(tl.program_id(0), tl.int64)
     call = tl.load(received_ptr + block) + 1
@@ -358,6 +339,8 @@ def add_slots(out_ptr, handle_ptr, slots_ptr, words_ptr, received_ptr, tokens, h
             places = places + (tl.load(places_ptr + first + j),)
             weights = weights + (tl.load(places_ptr + max_slots + first + j).to(tl.float32, bitcast=True),)
         total = tl.zeros((CHUNK,), tl.float32)
+        if addend_ptr is not None:
+            total += tl.load(addend_ptr + part // chunks * hidden + begin + lanes, mask=lanes < hidden - begin, other=0.0).to(tl.float32)
         for j in tl.static_range(TOP_K):
             # No branch: all slots are on their way at the same time.
             has_row = places[j] >= 0
@@ -371,9 +354,9 @@ def add_slots(out_ptr, handle_ptr, slots_ptr, words_ptr, received_ptr, tokens, h
 @triton.jit(do_not_specialize=["tokens", "max_rows", "most_rows", "max_slots", "rank"], do_not_specialize_on_alignment=["handle_ptr"])
 def combine(rows_ptr, out_ptr, handle_ptr, slots_ptr, words_ptr, zeros_ptr, sent_ptr, received_ptr, arrivals_ptr, tokens, hidden, stride,
             max_rows, most_rows, max_slots, rank, WORLD: tl.constexpr, NODE_SIZE: tl.constexpr, TOP_K: tl.constexpr, CHUNK: tl.constexpr,
-            ROWS: tl.constexpr, ROW_CHUNK: tl.constexpr, SEND: tl.constexpr, RECEIVE: tl.constexpr):
+            ROWS: tl.constexpr, ROW_CHUNK: tl.constexpr, SEND: tl.constexpr, RECEIVE: tl.constexpr, addend_ptr=None):
     """SEND: rows_ptr [max_rows, hidden], laid out as dispatch's rows, go back to where those came from. RECEIVE: out_ptr [tokens, hidden]
-    becomes the sum of each token's slots, each times its weight, in fp32.
+    becomes the sum of addend_ptr, of the same shape or None, and each token's slots, each times its weight, in fp32 and in this order.
 
     Symmetric: slots_ptr [2, max_slots, stride], words_ptr [WORLD]; the rest as for dispatch; zeros_ptr [hidden], zeros, where there are several nodes. most_rows: that a handle has words for.
     """
@@ -381,5 +364,5 @@ def combine(rows_ptr, out_ptr, handle_ptr, slots_ptr, words_ptr, zeros_ptr, sent
         return_rows(rows_ptr, handle_ptr, slots_ptr, words_ptr, zeros_ptr, sent_ptr, arrivals_ptr, hidden, stride, max_rows, most_rows, max_slots,
                     rank, WORLD, NODE_SIZE, ROWS, ROW_CHUNK)
     if RECEIVE:
-        add_slots(out_ptr, handle_ptr, slots_ptr, words_ptr, received_ptr, tokens, hidden, stride, max_slots, rank, WORLD, TOP_K,
+        add_slots(out_ptr, addend_ptr, handle_ptr, slots_ptr, words_ptr, received_ptr, tokens, hidden, stride, max_slots, rank, WORLD, TOP_K,
                   CHUNK)

@@ -130,8 +130,11 @@ ExpertParallel::Named ExpertParallel::combinePointers(const CombineOperands &ope
   Named pointers;
   if (isSending(part))
     pointers.emplace_back("rows_ptr", operands.rows);
-  if (isReceiving(part))
+  if (isReceiving(part)) {
     pointers.emplace_back("out_ptr", operands.out);
+    if (optionValues.addend)
+      pointers.emplace_back("addend_ptr", operands.addend);
+  }
   pointers.emplace_back("handle_ptr", operands.handle);
   return pointers;
 }
@@ -166,7 +169,7 @@ namespace {
 
 /// Of the operands to which code is compiled: those of rows.
 bool holdsRows(std::string_view name) {
-  return name == "x_ptr" || name == "rows_ptr" || name == "row_scales_ptr" || name == "out_ptr";
+  return name == "x_ptr" || name == "rows_ptr" || name == "row_scales_ptr" || name == "out_ptr" || name == "addend_ptr";
 }
 
 } // namespace
@@ -178,7 +181,7 @@ Status ExpertParallel::prepare(runtime::Rank &rank, bool parts) {
   const DispatchOperands aligned = {values, 0, words, floats, values, floats, words, words};
   DispatchOperands unweighted = aligned;
   unweighted.weights = {};
-  const CombineOperands combined = {values, values, 0, words};
+  const CombineOperands combined = {values, values, 0, words, values};
   std::vector<Part> wanted = {Part::Whole};
   if (parts && planValue.form == ExpertParallelForm::LowLatency)
     wanted.insert(wanted.end(), {Part::Send, Part::Receive});
@@ -218,7 +221,8 @@ Status ExpertParallel::enqueue(runtime::Rank &rank, runtime::Stream &stream, boo
     return invalidArgument(
         fmt::format("{}: {} tokens; 0 to {} (maxTokens) are accepted", name, tokens, optionValues.maxTokens));
   for (const auto &[parameter, pointer] : pointers) {
-    const bool isOfTokens = parameter == "x_ptr" || parameter == "ids_ptr" || parameter == "out_ptr";
+    const bool isOfTokens =
+        parameter == "x_ptr" || parameter == "ids_ptr" || parameter == "out_ptr" || parameter == "addend_ptr";
     if (isOfTokens && tokens == 0)
       continue;
     DataType type = DataType::I32;

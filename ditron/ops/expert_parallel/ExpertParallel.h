@@ -42,6 +42,7 @@ struct ExpertParallelOptions {
   int64_t capacity = 0;
   /// Rows that a rank keeps of a call, at most: those of the first experts; the others are dropped in the same way. 0: as many as can come.
   int64_t maxRows = 0;
+  bool addend = false; ///< Combines have an addend.
   /// Operators that may run at once on a GPU: all of their blocks must find a place.
   uint32_t concurrentCalls = 1;
   std::optional<ExpertParallelPlan> plan = std::nullopt; ///< Unset: as the tables say (expert_parallel.plans).
@@ -76,6 +77,8 @@ public:
     runtime::Pointer out;  ///< Result: [tokens, hidden] of dtype. A token none of whose slots has a row becomes zeros.
     int64_t tokens = 0;    ///< As dispatched.
     runtime::Pointer handle;
+    runtime::Pointer addend =
+        {}; ///< [tokens, hidden] of dtype, with which each sum begins; null where the options have none.
   };
   /// What of a call is enqueued: all of it, or its sending and its receiving apart; those only in the form low_latency.
   enum class Part { Whole, Send, Receive };
@@ -94,7 +97,7 @@ public:
   /// does not allow.
   Status dispatch(runtime::Rank &rank, runtime::Stream &stream, const DispatchOperands &operands,
                   Part part = Part::Whole);
-  /// The same for combines; Send: rows, handle; Receive: out, tokens, handle. Dispatches may come between a Send and its Receive.
+  /// The same for combines; Send: rows, handle; Receive: out, tokens, handle, addend. Dispatches may come between a Send and its Receive.
   Status combine(runtime::Rank &rank, runtime::Stream &stream, const CombineOperands &operands,
                  Part part = Part::Whole);
 

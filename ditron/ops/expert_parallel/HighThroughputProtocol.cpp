@@ -158,7 +158,7 @@ std::vector<KernelCall> HighThroughputProtocol::combine(const runtime::Rank &ran
   call.kernel = "combine_by_channels";
   call.numWarps = setting.plan.combineNumWarps;
   call.grid = {setting.plan.combineBlocks, 1, 1};
-  addCommon(call, rank, operands, {});
+  addCommon(call, rank, operands, {"addend_ptr"});
   call.arguments.insert(call.arguments.end(), {{"ring_ptr", combineRings.rows.on(id)},
                                                {"arrived_ptr", combineRings.arrived.on(id)},
                                                {"freed_ptr", combineRings.freed.on(id)},

@@ -139,7 +139,7 @@ std::vector<KernelCall> LowLatencyProtocol::combine(const runtime::Rank &rank, c
   call.kernel = "combine";
   call.numWarps = setting.plan.combineNumWarps;
   call.grid = {setting.plan.combineBlocks, 1, 1};
-  addCommon(call, rank, operands, {"rows_ptr", "out_ptr"});
+  addCommon(call, rank, operands, {"rows_ptr", "out_ptr", "addend_ptr"});
   call.arguments.insert(call.arguments.end(),
                         {{"slots_ptr", returned.on(rank.id())},
                          {"stride", rowStride(options().dtype)},
