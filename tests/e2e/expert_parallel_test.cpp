@@ -8,6 +8,7 @@
 #include "TransferTest.h"
 #include "ditron/ops/Reference.h"
 #include "ditron/ops/expert_parallel/ExpertParallel.h"
+#include "ditron/sim/Machine.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -28,6 +29,17 @@ constexpr Skew skews[] = {Skew::Even, Skew::OneExpert, Skew::OneRank, Skew::Some
 
 class ExpertParallels : public Transfers, public testing::WithParamInterface<Form> {
 protected:
+  void SetUp() override {
+    if (isTwoLevel() && !isSimulated())
+      GTEST_SKIP() << "needs simulated nodes";
+  }
+  static bool isTwoLevel() { return GetParam() == Form::TwoLevel; }
+  /// On two nodes, or more, where the form is for several.
+  void start(uint32_t count, WorldOptions options = {}) {
+    if (isTwoLevel() && options.ranksPerNode == 0)
+      options.ranksPerNode = count % 2 == 0 ? count / 2 : 1;
+    Transfers::start(count, options);
+  }
   /// By the form under test, with windows that few tokens fill.
   Expected<ExpertParallel> create(World &in, ExpertParallelOptions options) {
     if (!options.plan && !isByTables)
@@ -178,18 +190,21 @@ protected:
       }
     }
     for (uint32_t r = 0; r < ranks(); ++r) {
-      // What the rank of an expert adds up it rounds before it sends.
-      const bool sumsOfRanks = op.plan().form == Form::HighThroughput;
+      // What a rank, or a node, adds up it rounds before it sends.
+      const bool hasSums = op.plan().form != Form::LowLatency;
+      const int64_t ofSum = local * (op.plan().form == Form::TwoLevel ? world().ranksPerNode() : 1); // experts
+      const auto ownNode = op.plan().form == Form::TwoLevel ? std::optional(world().nodeOf(r)) : std::nullopt;
       for (int64_t i = 0; i < call.tokens[r] * hidden; ++i) {
         float sum = 0;
         std::vector<float> sums(ranks(), 0.0f);
         for (uint32_t j = 0; j < options.topK; ++j) {
           const int64_t slot = i / hidden * options.topK + j;
           if (!returned[r][slot].empty())
-            (sumsOfRanks ? sums[chosen[r][slot] / local] : sum) += returned[r][slot][i % hidden] * weights[r][slot];
+            (hasSums ? sums[chosen[r][slot] / ofSum] : sum) += returned[r][slot][i % hidden] * weights[r][slot];
         }
-        for (float part : rounded(options.dtype, sums))
-          sum += part;
+        const std::vector<float> sent = rounded(options.dtype, sums);
+        for (uint32_t part = 0; part < sums.size(); ++part)
+          sum += part == ownNode ? sums[part] : sent[part];
         call.expectedOut[r].push_back(sum);
       }
       call.expectedOut[r] = rounded(options.dtype, call.expectedOut[r]);
@@ -293,14 +308,16 @@ protected:
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Forms, ExpertParallels, testing::Values(Form::LowLatency, Form::HighThroughput),
-                         [](const auto &info) {
-                           return info.param == Form::LowLatency ? "LowLatency" : "HighThroughput";
+INSTANTIATE_TEST_SUITE_P(Forms, ExpertParallels,
+                         testing::Values(Form::LowLatency, Form::HighThroughput, Form::TwoLevel), [](const auto &info) {
+                           return info.param == Form::LowLatency       ? "LowLatency"
+                                  : info.param == Form::HighThroughput ? "HighThroughput"
+                                                                       : "TwoLevel";
                          });
 
 TEST_P(ExpertParallels, AnyRoutingOnOneToEightRanks) {
   for (uint32_t wanted = 1; wanted <= 8; ++wanted) {
-    if (ranksOnTarget(wanted) != wanted)
+    if (ranksOnTarget(wanted) != wanted || (isTwoLevel() && wanted == 1))
       continue;
     start(wanted, seeded(wanted, wanted - 1, 5));
     for (const auto &[local, topK, tokens, hidden] :
@@ -497,7 +514,7 @@ TEST_P(ExpertParallels, GraphsWhoseRoutingChanges) {
 
 /// Sending, then the work of the call before, then receiving: two calls are on their way at once. Also captured.
 TEST_P(ExpertParallels, SendNowReceiveLater) {
-  if (GetParam() != Form::LowLatency)
+  if (!hasParts(GetParam()))
     GTEST_SKIP() << "sends and receives in one launch";
   for (uint64_t seed : {1, 2, 3, 4}) {
     const uint32_t count = ranksOnTarget(4);
@@ -577,19 +594,15 @@ TEST_P(ExpertParallels, DispatchesWithoutCombines) {
 TEST_P(ExpertParallels, BetweenNodes) {
   if (!isSimulated())
     GTEST_SKIP() << "needs simulated nodes";
-  for (const auto &[count, ofNode] : {std::pair(2u, 1u), std::pair(4u, 2u), std::pair(6u, 3u), std::pair(8u, 2u)})
+  for (const auto &[count, ofNode] :
+       {std::pair(2u, 1u), std::pair(4u, 2u), std::pair(6u, 3u), std::pair(6u, 2u), std::pair(8u, 2u)})
     for (uint64_t seed = 1; seed <= 4; ++seed) {
       WorldOptions nodes = seeded(seed, seed % count, 3);
       nodes.ranksPerNode = ofNode;
       start(count, nodes);
       if (GetParam() == Form::HighThroughput) {
         EXPECT_THAT(create(world(), {.hidden = 8, .experts = 8, .maxTokens = 4}).status().message(),
-                    HasSubstr("expert_parallel by high_throughput"));
-        // More tokens than the tables' few: where there are several nodes low_latency has them too.
-        isByTables = true;
-        const auto op = create(world(), {.hidden = 8, .experts = 24, .maxTokens = 1000});
-        ASSERT_OK(op);
-        EXPECT_EQ(op->plan().form, Form::LowLatency);
+                    HasSubstr("expert_parallel by high_throughput on 2 nodes"));
         return;
       }
       for (bool fp8 : {false, true}) {
@@ -602,22 +615,71 @@ TEST_P(ExpertParallels, BetweenNodes) {
     }
 }
 
+/// Two and four nodes of up to 16 ranks.
+TEST_P(ExpertParallels, ManyRanksBetweenNodes) {
+  if (!isTwoLevel())
+    GTEST_SKIP() << "a form of one node";
+  for (const auto &[count, ofNode] :
+       {std::pair(16u, 8u), std::pair(16u, 4u), std::pair(32u, 8u), std::pair(64u, 16u)}) {
+    WorldOptions nodes = seeded(count + ofNode, 3, 3);
+    nodes.ranksPerNode = ofNode;
+    start(count, nodes);
+    runCalls({.hidden = 40,
+              .experts = 2 * count,
+              .topK = 4,
+              .maxTokens = 5,
+              .plan = ops::ExpertParallelPlan{Form::TwoLevel, 2, 1, 2, 1}},
+             2, fmt::format("{} ranks, {} of a node", count, ofNode));
+    if (HasFatalFailure() || HasFailure())
+      return;
+  }
+}
+
+/// A token goes to another node once, and one sum comes back, however many of its experts are there.
+TEST_P(ExpertParallels, WhatGoesOverTheWire) {
+  if (!isSimulated() || GetParam() == Form::HighThroughput)
+    GTEST_SKIP() << "needs simulated nodes";
+  WorldOptions nodes = seeded(0);
+  nodes.ranksPerNode = 2;
+  start(4, nodes);
+  constexpr int64_t hidden = 1024, tokens = 6;
+  auto op = create(world(), {.hidden = hidden, .experts = 16, .topK = 4, .maxTokens = tokens});
+  ASSERT_OK(op);
+  Call call = makeCall(*op);
+  // All four experts of each token of rank 0 are on the other node; the other ranks have none.
+  fill(*op, call, Skew::Nowhere);
+  call.tokens.assign(4, 0);
+  call.tokens[0] = tokens;
+  std::vector<int32_t> ids;
+  for (int32_t i = 0; i < tokens * 4; ++i)
+    ids.push_back(8 + i % 8);
+  ASSERT_OK(call.ids[0].upload(ids.data(), ids.size() * sizeof(int32_t)));
+  ASSERT_OK(world().runRanks([&](Rank &me) -> Status {
+    DITRON_RETURN_IF_ERROR(dispatch(*op, me, call, false));
+    DITRON_RETURN_IF_ERROR(combine(*op, me, call));
+    return me.stream().synchronize();
+  }));
+  const uint64_t row = hidden * sizeOf(DataType::BF16), bytes = world().machine()->counters().networkBytes;
+  const uint64_t rows = isTwoLevel() ? 2 * tokens : 2 * 4 * tokens;
+  EXPECT_GE(bytes, rows * row);
+  EXPECT_LT(bytes, (rows + 2) * row) << "more than the rows and what is told of them";
+}
+
 /// Two groups that share ranks, each on streams of its own.
 TEST_P(ExpertParallels, GroupsOnOverlappingRanks) {
   REQUIRE_RANKS(4);
   for (uint64_t seed : {1, 2}) {
-    start(4, seeded(seed, static_cast<uint32_t>(seed)));
-    struct Member {
-      uint32_t group, id;
-    };
-    const std::vector<std::vector<uint32_t>> members = {{0, 1, 2}, {2, 3, 1}};
+    start(isTwoLevel() ? 8 : 4, seeded(seed, static_cast<uint32_t>(seed)));
+    const std::vector<std::vector<uint32_t>> members =
+        isTwoLevel() ? std::vector<std::vector<uint32_t>>{{0, 1, 4, 5}, {1, 2, 5, 6}}
+                     : std::vector<std::vector<uint32_t>>{{0, 1, 2}, {2, 3, 1}};
     std::vector<std::unique_ptr<World>> groups;
     std::vector<ExpertParallel> operators;
     std::vector<std::vector<runtime::Stream>> streams(members.size());
     std::vector<std::vector<Buffer>> x(members.size()), ids(members.size()), rows(members.size()),
         offsets(members.size()), handles(members.size()), out(members.size());
     const ExpertParallelOptions options{
-        .hidden = 16, .experts = 6, .topK = 2, .maxTokens = 7, .dtype = DataType::F32, .concurrentCalls = 2};
+        .hidden = 16, .experts = 12, .topK = 2, .maxTokens = 7, .dtype = DataType::F32, .concurrentCalls = 2};
     for (size_t g = 0; g < members.size(); ++g) {
       auto group = world().group(members[g]);
       ASSERT_OK(group);
@@ -634,15 +696,15 @@ TEST_P(ExpertParallels, GroupsOnOverlappingRanks) {
         x[g].push_back(
             putAs(DataType::F32, drawValues(DataType::F32, options.maxTokens * options.hidden, false), "x", id));
         ids[g].push_back(
-            put<int32_t>(convertAll<int32_t>(randomIntegers(options.maxTokens * 2, seed + r, 0, 5)), "ids", id));
+            put<int32_t>(convertAll<int32_t>(randomIntegers(options.maxTokens * 2, seed + r, 0, 11)), "ids", id));
         rows[g].push_back(zeros(DataType::F32, operators[g].maxRows() * options.hidden, "rows", id));
-        offsets[g].push_back(zeros(DataType::I32, 3, "offsets", id));
+        offsets[g].push_back(zeros(DataType::I32, 5, "offsets", id));
         handles[g].push_back(zeros(DataType::I32, operators[g].handleElements(), "handle", id));
         out[g].push_back(zeros(DataType::F32, options.maxTokens * options.hidden, "out", id));
       }
     }
     for (int calls = 0; calls < 3; ++calls)
-      for (uint32_t r = 0; r < 3; ++r)
+      for (uint32_t r = 0; r < members[0].size(); ++r)
         for (size_t turn = 0; turn < members.size(); ++turn) {
           const size_t g = (turn + r) % members.size();
           Rank &me = groups[g]->rank(r);
@@ -654,7 +716,7 @@ TEST_P(ExpertParallels, GroupsOnOverlappingRanks) {
     ASSERT_OK(world().synchronize());
     // Experts that give back what they get: each token twice.
     for (size_t g = 0; g < members.size(); ++g)
-      for (uint32_t r = 0; r < 3; ++r) {
+      for (uint32_t r = 0; r < members[g].size(); ++r) {
         std::vector<float> expected = getFloats(x[g][r]);
         for (float &value : expected)
           value *= 2;
@@ -705,15 +767,15 @@ TEST_P(ExpertParallels, Refusals) {
               HasSubstr("operand x is of type i32"));
   EXPECT_THAT(op->combine(rank(0), rank(0).stream(), {call.rows[0], call.out[0], 1, {}}).message(),
               HasSubstr("handle"));
-  const bool hasParts = GetParam() == Form::LowLatency;
-  const auto refused = HasSubstr(hasParts ? "a Receive, but nothing was sent" : "low_latency has Send and Receive");
+  const bool parts = hasParts(GetParam());
+  const auto refused = HasSubstr(parts ? "a Receive, but nothing was sent" : "low_latency has Send and Receive");
   EXPECT_THAT(dispatch(*op, rank(0), call, true, Part::Receive).message(), refused);
   EXPECT_THAT(combine(*op, rank(0), call, Part::Receive).message(), refused);
   ASSERT_OK(rank(0).stream().beginCapture());
   EXPECT_THAT(dispatch(*op, rank(0), call).message(), HasSubstr("call prepare"));
   EXPECT_THAT(combine(*op, rank(0), call).message(), HasSubstr("call prepare"));
   (void)rank(0).stream().endCapture();
-  if (!hasParts)
+  if (!parts)
     return;
   ASSERT_OK(op->prepare(rank(0)));
   ASSERT_OK(rank(0).stream().beginCapture());

@@ -71,8 +71,7 @@ Expected<ExpertParallel> ExpertParallel::create(runtime::World &world, runtime::
       return internalError(fmt::format("plans: {} has no row for this GPU", operation));
     DITRON_ASSIGN_OR_RETURN(op.planValue, parseExpertParallelPlan(row->plan));
   }
-  if (op.planValue.form == ExpertParallelForm::HighThroughput)
-    DITRON_RETURN_IF_ERROR(world.requireOneNode(fmt::format("{} by {}", operation, toString(op.planValue.form))));
+  DITRON_RETURN_IF_ERROR(verifyForm(op.planValue.form, world.numNodes()));
   const uint32_t multiprocessors = world.rank(world.localRanks().front()).attributes().multiprocessors,
                  places = multiprocessors / options.concurrentCalls, perChannel = blocksPerChannel(op.planValue.form);
   if (places < perChannel)
@@ -83,8 +82,11 @@ Expected<ExpertParallel> ExpertParallel::create(runtime::World &world, runtime::
     *blocks = std::min(*blocks, places) / perChannel * perChannel;
   DITRON_RETURN_IF_ERROR(PlanAgreement(world, operation).begin(world, op.planValue.text()));
   const ExpertParallelSetting setting = {op.optionValues, op.planValue, &world, most};
-  op.protocol =
-      op.planValue.form == ExpertParallelForm::LowLatency ? makeLowLatency(setting) : makeHighThroughput(setting);
+  switch (op.planValue.form) {
+  case ExpertParallelForm::LowLatency: op.protocol = makeLowLatency(setting); break;
+  case ExpertParallelForm::HighThroughput: op.protocol = makeHighThroughput(setting); break;
+  case ExpertParallelForm::TwoLevel: op.protocol = makeTwoLevel(setting); break;
+  }
   DITRON_RETURN_IF_ERROR(op.protocol->allocate());
   DITRON_ASSIGN_OR_RETURN(op.report, TransferReport::create(world, std::string(operation), "rows"));
   op.ranks.resize(world.numRanks());
@@ -183,7 +185,7 @@ Status ExpertParallel::prepare(runtime::Rank &rank, bool parts) {
   unweighted.weights = {};
   const CombineOperands combined = {values, values, 0, words, values};
   std::vector<Part> wanted = {Part::Whole};
-  if (parts && planValue.form == ExpertParallelForm::LowLatency)
+  if (parts && hasParts(planValue.form))
     wanted.insert(wanted.end(), {Part::Send, Part::Receive});
   KeptPlans<Plan> &kept = ranks[rank.id()]->kept;
   for (Part part : wanted) {
@@ -233,7 +235,7 @@ Status ExpertParallel::enqueue(runtime::Rank &rank, runtime::Stream &stream, boo
     const std::string_view shown = parameter.substr(0, parameter.size() - std::string_view("_ptr").size());
     DITRON_RETURN_IF_ERROR(verifyPointerType(name, shown, pointer, type));
   }
-  if (part != Part::Whole && planValue.form != ExpertParallelForm::LowLatency)
+  if (part != Part::Whole && !hasParts(planValue.form))
     return unsupported(
         fmt::format("{}: {} sends and receives in one launch, since its rings are drained while they are "
                     "filled; low_latency has Send and Receive",

@@ -80,10 +80,10 @@ public:
     runtime::Pointer addend =
         {}; ///< [tokens, hidden] of dtype, with which each sum begins; null where the options have none.
   };
-  /// What of a call is enqueued: all of it, or its sending and its receiving apart; those only in the form low_latency.
+  /// What of a call is enqueued: all of it, or its sending and its receiving apart; those not in the form high_throughput.
   enum class Part { Whole, Send, Receive };
 
-  /// Allocates on all ranks. Refuses options that make no sense, and high_throughput where there are several nodes.
+  /// Allocates on all ranks. Refuses options that make no sense, and plans of forms that the world's nodes cannot have.
   static Expected<ExpertParallel> create(runtime::World &world, runtime::KernelProvider &kernels,
                                          const ExpertParallelOptions &options);
 

@@ -4,6 +4,7 @@
 //
 //   low_latency blocks 128 warps 16 combine_blocks 128 combine_warps 8         few tokens
 //   high_throughput blocks 24 warps 16 combine_blocks 24 combine_warps 16 window 8
+//   two_level blocks 64 warps 16 combine_blocks 64 combine_warps 8             between nodes
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_OPS_EXPERT_PARALLEL_EXPERTPARALLELPLAN_H
@@ -19,10 +20,15 @@ namespace ditron::ops {
 
 enum class ExpertParallelForm {
   LowLatency,     ///< A row of each slot straight to the rank of its expert, and back.
-  HighThroughput, ///< A token to a rank once, through rings, and one sum back.
+  HighThroughput, ///< A token to a rank once, through rings, and one sum back. One node.
+  TwoLevel,       ///< A token over the wire to a node once, and one sum back. Several nodes.
 };
-/// low_latency, high_throughput.
+/// low_latency, high_throughput, two_level.
 std::string_view toString(ExpertParallelForm form);
+/// Whether calls may be cut in sending and receiving.
+constexpr bool hasParts(ExpertParallelForm form) { return form != ExpertParallelForm::HighThroughput; }
+/// Ok, or why ranks on so many nodes cannot have it.
+Status verifyForm(ExpertParallelForm form, uint32_t numNodes);
 /// Blocks that wait for each other are as many, or a multiple.
 constexpr uint32_t blocksPerChannel(ExpertParallelForm form) {
   return form == ExpertParallelForm::HighThroughput ? 2 : 1;

@@ -39,6 +39,10 @@ int64_t ExpertParallelProtocol::chunkOf(const runtime::Rank &rank, uint32_t numW
 
 uint32_t ExpertParallelProtocol::slotsOfToken() const { return powerOfTwoFor(options().topK); }
 
+uint32_t ExpertParallelProtocol::scanOf() const {
+  return std::min(std::clamp(8192 / slotsOfToken(), 64u, 1024u), powerOfTwoFor(std::max<int64_t>(maxSlots(), 64)));
+}
+
 void ExpertParallelProtocol::addCommon(KernelCall &call, const runtime::Rank &rank, const Operands &operands,
                                        std::initializer_list<std::string_view> names) const {
   call.arguments.insert(call.arguments.end(), {{"tokens", i64Argument(0)},

@@ -51,7 +51,15 @@ protected:
   /// Elements of each of so many rows that a block moves at once, by so many accesses of each thread.
   int64_t chunkOf(const runtime::Rank &rank, uint32_t numWarps, DataType type, int64_t accesses = 1,
                   int64_t rows = 1) const;
+  /// Rows that a block copies together, and elements of each at a time: several accesses of a thread are on their way at once, so that the
+  /// latency of memory is paid once for all of them.
+  static constexpr uint32_t copiedRows = 8;
+  int64_t chunkOfCopiedRow(const runtime::Rank &rank, uint32_t numWarps) const {
+    return chunkOf(rank, numWarps, options().dtype, 4, copiedRows);
+  }
   uint32_t slotsOfToken() const; ///< A power of two.
+  /// Slots that are compared with those of a token at once, as registers hold.
+  uint32_t scanOf() const;
   /// The arguments that all device code has, and None for each of `names` that is not among the operands.
   void addCommon(KernelCall &call, const runtime::Rank &rank, const Operands &operands,
                  std::initializer_list<std::string_view> names) const;
@@ -65,6 +73,7 @@ protected:
 
 std::unique_ptr<ExpertParallelProtocol> makeLowLatency(ExpertParallelSetting setting);
 std::unique_ptr<ExpertParallelProtocol> makeHighThroughput(ExpertParallelSetting setting);
+std::unique_ptr<ExpertParallelProtocol> makeTwoLevel(ExpertParallelSetting setting);
 
 /// No less than the value, which is at least 0.
 uint32_t powerOfTwoFor(int64_t value);

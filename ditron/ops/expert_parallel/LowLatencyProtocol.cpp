@@ -19,10 +19,6 @@ runtime::Argument orNone(const runtime::Buffer &buffer) {
   return buffer.isValid() ? runtime::Argument(buffer.pointer()) : runtime::Argument(runtime::None());
 }
 
-/// Rows that a block moves together, and accesses of a thread that are on their way at the same time: the latency of memory is paid once for all
-/// of them.
-constexpr uint32_t rowsAtOnce = 8, accessesOfThread = 4;
-
 class LowLatencyProtocol final : public ExpertParallelProtocol {
 public:
   explicit LowLatencyProtocol(ExpertParallelSetting setting) : ExpertParallelProtocol(std::move(setting)) {}
@@ -44,9 +40,6 @@ private:
     runtime::SymmetricBuffer told;
   };
   Status allocateWords(Words &words, uint64_t told, uint32_t blocks, const std::string &name);
-  int64_t chunkOfRow(const runtime::Rank &rank, uint32_t numWarps) const {
-    return chunkOf(rank, numWarps, options().dtype, accessesOfThread, rowsAtOnce);
-  }
   KernelCall launch(const runtime::Rank &rank, const Words &words, Part part) const;
 
   runtime::SymmetricBuffer slots, scales, origins, returned;
@@ -126,10 +119,9 @@ std::vector<KernelCall> LowLatencyProtocol::dispatch(const runtime::Rank &rank, 
                                                {"SLOTS", slotsOfToken()},
                                                {"EXPERTS", powerOfTwoFor(options().experts)},
                                                {"CHUNK", chunkOf(rank, setting.plan.numWarps, options().dtype)},
-                                               {"ROWS", rowsAtOnce},
-                                               {"ROW_CHUNK", chunkOfRow(rank, setting.plan.numWarps)},
-                                               {"SCAN", std::min(std::clamp(8192 / slotsOfToken(), 64u, 1024u),
-                                                                 powerOfTwoFor(std::max<int64_t>(maxSlots(), 64)))}});
+                                               {"ROWS", copiedRows},
+                                               {"ROW_CHUNK", chunkOfCopiedRow(rank, setting.plan.numWarps)},
+                                               {"SCAN", scanOf()}});
   return {call};
 }
 
@@ -146,8 +138,8 @@ std::vector<KernelCall> LowLatencyProtocol::combine(const runtime::Rank &rank, c
                          {"zeros_ptr", orNone(zeros[rank.id()])},
                          {"most_rows", i64Argument(setting.mostRows)},
                          {"CHUNK", chunkOf(rank, setting.plan.combineNumWarps, options().dtype, accessesOfThread)},
-                         {"ROWS", rowsAtOnce},
-                         {"ROW_CHUNK", chunkOfRow(rank, setting.plan.combineNumWarps)}});
+                         {"ROWS", copiedRows},
+                         {"ROW_CHUNK", chunkOfCopiedRow(rank, setting.plan.combineNumWarps)}});
   return {call};
 }
 

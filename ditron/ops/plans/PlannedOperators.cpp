@@ -19,12 +19,9 @@ Status verifyTensorParallelPlan(std::string_view op, std::string_view plan, uint
   return parseTensorParallelPlan(op, plan).status();
 }
 
-Status verifyExpertParallelPlan(std::string_view op, std::string_view plan, uint32_t,
-                                std::optional<uint32_t> numNodes) {
+Status verifyExpertParallelPlan(std::string_view, std::string_view plan, uint32_t, std::optional<uint32_t> numNodes) {
   DITRON_ASSIGN_OR_RETURN(const ExpertParallelPlan parsed, parseExpertParallelPlan(plan));
-  if (parsed.form == ExpertParallelForm::HighThroughput && numNodes.value_or(1) > 1)
-    return unsupported(fmt::format("{} by {} on {} nodes; low_latency is there", op, toString(parsed.form), *numNodes));
-  return Status::ok();
+  return numNodes ? verifyForm(parsed.form, *numNodes) : Status::ok();
 }
 
 Status verifyCollectivePlan(std::string_view op, std::string_view plan, uint32_t numRanks,

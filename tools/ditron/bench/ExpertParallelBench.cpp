@@ -216,13 +216,20 @@ uint64_t ExpertParallelBench::mostSentBytes(int64_t tokens) const {
   const int64_t local = expertsOfRank();
   uint64_t most = 0;
   std::vector<uint64_t> sent(options.ranks, 0), returned(options.ranks, 0);
-  const bool once = op->plan().form == ops::ExpertParallelForm::HighThroughput;
+  const ops::ExpertParallelForm form = op->plan().form;
+  /// Whether an earlier slot of the token has brought it to the rank, or the node, of this one.
+  const auto isThere = [&](uint32_t source, uint32_t earlier, uint32_t target) {
+    if (form == ops::ExpertParallelForm::HighThroughput)
+      return earlier == target;
+    return form == ops::ExpertParallelForm::TwoLevel && world->nodeOf(target) != world->nodeOf(source) &&
+           world->nodeOf(earlier) == world->nodeOf(target);
+  };
   for (uint32_t r = 0; r < options.ranks; ++r)
     for (int64_t slot = 0; slot < tokens * options.topK; ++slot) {
       const auto rankOf = [&](int64_t other) { return static_cast<uint32_t>(operands[r].ids[other] / local); };
       bool isSent = rankOf(slot) != r;
-      for (int64_t other = slot / options.topK * options.topK; once && other < slot; ++other)
-        isSent = isSent && rankOf(other) != rankOf(slot);
+      for (int64_t other = slot / options.topK * options.topK; other < slot; ++other)
+        isSent = isSent && !isThere(r, rankOf(other), rankOf(slot));
       sent[r] += isSent;
       returned[rankOf(slot)] += isSent;
     }

@@ -284,6 +284,13 @@ for given, row, row_scales, scales in [("*i16:16", "*i16:16", "constexpr row_sca
     cases.append((library("expert_parallel/high_throughput"), "dispatch_by_channels", f"{given}, *i32, *fp32, {row}, {row_scales}, *i32, *i32, {row}, {scales}" +
                   ", *i64:16, *fp32:16, *i64:16, *i64:16, *i64:16, *i32:16, *i32:16, *i32:16" + ", *i64:16" * 5 + ", i64, i32:16, i32:16, i32, i64, i64, i64, i32" +
                   constexpr(WORLD=8, TOP_K=8, SLOTS=8, EXPERTS=256, WINDOW=8, ROWS=8, CHUNK=2048), "--num-warps 16", "tight"))
+    cases.append((library("expert_parallel/two_level"), "dispatch_by_nodes", f"{given}, *i32, *fp32, {row}, {row_scales}, *i32, *i32, {row}, {scales}, *i32:16, *i64:16, *i32:16, *i32:16" +
+                  ", *i64:16" * 9 + ", i64, i32:16, i32:16, i32:16, i32, i32, i64, i64, i64, i64, i32" +
+                  constexpr(WORLD=16, NODE_SIZE=8, TOP_K=8, SLOTS=8, EXPERTS=256, CHUNK=4096, SCAN=1024, ROWS=8, ROW_CHUNK=2048, SEND=True, RECEIVE=True), "--num-warps 16"))
+for addend in [constexpr(addend_ptr=None), ", *bf16:16"]:
+    cases.append((library("expert_parallel/two_level"), "combine_by_nodes", "*bf16:16, *bf16:16, *i32" + ", *bf16:16" * 4 + ", *i64:16" * 6 +
+                  ", i64, i32:16, i32:16, i64, i64, i64, i32" +
+                  constexpr(WORLD=16, NODE_SIZE=8, TOP_K=8, SLOTS=8, CHUNK=2048, SEND=True, RECEIVE=True) + addend, "--num-warps 8"))
 cases.append((library("moe/block_scales"), "quantize_rows", "*bf16:16, *fp8e4nv:16, *fp32:16, *i32, i32, i32:16" + constexpr(CHUNK=2048)))
 cases.append((library("expert_parallel/high_throughput"), "combine_by_channels", "*bf16:16, *bf16:16, *i32, *bf16:16" + ", *i64:16" * 4 + ", i64, i32:16, i32:16, i64, i64, i32" +
               constexpr(WORLD=8, TOP_K=8, SLOTS=8, WINDOW=8, ROWS=8, CHUNK=2048), "--num-warps 16", "tight"))
