@@ -1,11 +1,6 @@
 //===- moe_layer_test.cpp - TensorParallelMoe against a plain reference -----------------------------------------------------===//
-#include "KernelTest.h"
+#include "TensorParallelMoeTest.h"
 #include "ditron/jit/Jit.h"
-#include "ditron/ops/Reference.h"
-#include "ditron/ops/layers/TensorParallelMoe.h"
-
-#include <algorithm>
-#include <numeric>
 
 namespace ditron::e2e {
 namespace {
@@ -14,90 +9,6 @@ using ops::TensorParallelMoe;
 using ops::TensorParallelMoeOptions;
 using ops::TensorParallelMoeWeights;
 using testing::HasSubstr;
-
-/// The whole model's weights, and what it computes in double precision.
-struct Model {
-  const TensorParallelMoeOptions &options;
-  std::vector<float> router, up,
-      down; ///< [E, hidden], [E, 2 inner, hidden] (gate and up in turns), [E, hidden, inner].
-
-  explicit Model(const TensorParallelMoeOptions &options)
-      : options(options), router(ops::randomValues(options.dtype, options.experts * options.hidden, 1)),
-        up(ops::randomValues(options.dtype, options.experts * 2 * options.inner * options.hidden, 2)),
-        down(ops::randomValues(options.dtype, options.experts * options.hidden * options.inner, 3)) {}
-
-  std::vector<double> apply(const float *x) const {
-    const int64_t hidden = options.hidden, inner = options.inner;
-    const auto dot = [&](const float *weights) { return std::inner_product(x, x + hidden, weights, 0.0); };
-    std::vector<double> scores(options.experts);
-    for (uint32_t e = 0; e < options.experts; ++e)
-      scores[e] = std::exp(dot(&router[e * hidden]));
-    std::vector<uint32_t> order(options.experts);
-    std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return scores[a] > scores[b]; });
-    double total = 0;
-    for (uint32_t j = 0; j < options.topK; ++j)
-      total += scores[order[j]];
-    std::vector<double> y(hidden, 0);
-    for (uint32_t j = 0; j < options.topK; ++j) {
-      const uint32_t e = order[j];
-      for (int64_t i = 0; i < inner; ++i) {
-        const double gate = dot(&up[(e * 2 * inner + 2 * i) * hidden]),
-                     through = dot(&up[(e * 2 * inner + 2 * i + 1) * hidden]);
-        const double value = gate / (1 + std::exp(-gate)) * through * scores[order[j]] / total;
-        for (int64_t h = 0; h < hidden; ++h)
-          y[h] += value * down[(e * hidden + h) * inner + i];
-      }
-    }
-    return y;
-  }
-
-  /// [E, rows, columns] -> the same of rows [first, first + count).
-  static std::vector<float> rowsOf(const std::vector<float> &all, uint32_t experts, int64_t rows, int64_t columns,
-                                   int64_t first, int64_t count) {
-    std::vector<float> result;
-    for (uint32_t e = 0; e < experts; ++e)
-      result.insert(result.end(), all.begin() + (e * rows + first) * columns,
-                    all.begin() + (e * rows + first + count) * columns);
-    return result;
-  }
-  std::vector<float> upOf(uint32_t rank, uint32_t ranks) const {
-    const int64_t own = 2 * options.inner / ranks;
-    return rowsOf(up, options.experts, 2 * options.inner, options.hidden, rank * own, own);
-  }
-  std::vector<float> downOf(uint32_t rank, uint32_t ranks) const {
-    const int64_t own = options.inner / ranks;
-    std::vector<float> result;
-    for (size_t row = 0; row < options.experts * static_cast<size_t>(options.hidden); ++row)
-      result.insert(result.end(), down.begin() + row * options.inner + rank * own,
-                    down.begin() + row * options.inner + (rank + 1) * own);
-    return result;
-  }
-};
-
-class MoeLayer : public KernelTest {
-protected:
-  Buffer values(DataType type, const std::vector<float> &content, uint32_t id) {
-    Buffer buffer = zeros(type, content.size(), "w", id);
-    EXPECT_OK(buffer.uploadFloats(content));
-    return buffer;
-  }
-  struct Weights {
-    std::vector<Buffer> kept;
-    std::vector<TensorParallelMoeWeights> of; ///< By rank.
-  };
-  Weights weightsOf(const Model &model) {
-    Weights weights;
-    const uint32_t ranks = world().numRanks();
-    for (uint32_t id = 0; id < ranks; ++id) {
-      for (const std::vector<float> &each : {model.router, model.upOf(id, ranks), model.downOf(id, ranks)})
-        weights.kept.push_back(values(model.options.dtype, each, id));
-      const Buffer *own = &weights.kept[3 * id];
-      weights.of.push_back({own[0].pointer(), {}, own[1].pointer(), own[2].pointer()});
-    }
-    return weights;
-  }
-};
 
 class MoeLayerSchedules : public MoeLayer, public testing::WithParamInterface<ops::Schedule> {};
 INSTANTIATE_TEST_SUITE_P(Both, MoeLayerSchedules, testing::Values(ops::Schedule::Overlapped, ops::Schedule::Unfused),
@@ -119,7 +30,7 @@ TEST_P(MoeLayerSchedules, EqualsTheReferenceOnAnyNumberOfRanks) {
       options.topK = 2;
       options.maxTokensPerRank = 20;
       options.schedule = schedule;
-      const Model model(options);
+      const SlicedMoeModel model(options);
       const Weights weights = weightsOf(model);
       auto layer = TensorParallelMoe::create(world(), sharedJit(), options, weights.of);
       ASSERT_OK(layer);
@@ -167,7 +78,7 @@ TEST_P(MoeLayerSchedules, ReplaysFollowTheTokens) {
   options.topK = 3;
   options.maxTokensPerRank = 9;
   options.schedule = GetParam();
-  const Model model(options);
+  const SlicedMoeModel model(options);
   const Weights weights = weightsOf(model);
   std::vector<Buffer> x, y;
   for (uint32_t id = 0; id < ranks; ++id) {
@@ -221,7 +132,7 @@ TEST_P(MoeLayerSchedules, TokensThatAllRanksHave) {
     options.tokens = ops::MoeTokens::Replicated;
     options.maxTokensPerRank = 37;
     options.schedule = GetParam();
-    const Model model(options);
+    const SlicedMoeModel model(options);
     const Weights weights = weightsOf(model);
     auto layer = TensorParallelMoe::create(world(), sharedJit(), options, weights.of);
     ASSERT_OK(layer);
@@ -267,7 +178,7 @@ TEST_F(MoeLayer, RanksMayHaveFewerTokens) {
   options.experts = 5;
   options.topK = 2;
   options.maxTokensPerRank = 12;
-  const Model model(options);
+  const SlicedMoeModel model(options);
   const Weights weights = weightsOf(model);
   auto layer = TensorParallelMoe::create(world(), sharedJit(), options, weights.of);
   ASSERT_OK(layer);

@@ -3,6 +3,7 @@
 // One adapter per operator, which says how it is called and what must come out, and the table with an entry for each of its forms.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "MoeModel.h"
 #include "contracts/OperatorUnderContract.h"
 #include "ditron/ops/AllGatherGemm.h"
 #include "ditron/ops/GemmAllReduce.h"
@@ -12,6 +13,7 @@
 #include "ditron/ops/collectives/AllReduceRmsNorm.h"
 #include "ditron/ops/collectives/Collective.h"
 #include "ditron/ops/expert_parallel/ExpertParallel.h"
+#include "ditron/ops/layers/ExpertParallelMoe.h"
 #include "ditron/ops/moe/AllGatherMoe.h"
 #include "ditron/ops/moe/MoeReduction.h"
 
@@ -770,6 +772,94 @@ ContractEntry expertParallel(ops::ExpertParallelForm form) {
   return entry;
 }
 
+/// The whole layer: router, dispatch, experts, shared experts, combine.
+class ExpertParallelMoeUnderContract final : public OperatorUnderContract {
+public:
+  static Expected<std::unique_ptr<OperatorUnderContract>> create(World &world,
+                                                                 const ops::ExpertParallelMoeOptions &options) {
+    auto made = std::make_unique<ExpertParallelMoeUnderContract>(options);
+    const MoeModel &model = made->model;
+    std::vector<ops::ExpertParallelMoeWeights> weights(world.numRanks());
+    for (uint32_t r = 0; r < world.numRanks(); ++r) {
+      const auto put = [&](const std::vector<float> &all, uint32_t parts) -> Expected<Pointer> {
+        const auto count = static_cast<ptrdiff_t>(all.size() / parts), first = parts > 1 ? r * count : 0;
+        DITRON_ASSIGN_OR_RETURN(Buffer buffer, world.rank(r).allocate(options.dtype, count, "weights"));
+        DITRON_RETURN_IF_ERROR(buffer.uploadFloats({all.begin() + first, all.begin() + first + count}));
+        made->kept.push_back(std::move(buffer));
+        return made->kept.back().pointer();
+      };
+      DITRON_ASSIGN_OR_RETURN(weights[r].router, put(model.router, 1));
+      DITRON_ASSIGN_OR_RETURN(weights[r].up, put(model.up, world.numRanks()));
+      DITRON_ASSIGN_OR_RETURN(weights[r].down, put(model.down, world.numRanks()));
+      DITRON_ASSIGN_OR_RETURN(weights[r].sharedUp, put(model.sharedUp, 1));
+      DITRON_ASSIGN_OR_RETURN(weights[r].sharedDown, put(model.sharedDown, 1));
+    }
+    DITRON_ASSIGN_OR_RETURN(made->op, ops::ExpertParallelMoe::create(world, sharedJit(), options, weights));
+    return std::unique_ptr<OperatorUnderContract>(std::move(made));
+  }
+  explicit ExpertParallelMoeUnderContract(const ops::ExpertParallelMoeOptions &options)
+      : model({.dtype = options.dtype,
+               .hidden = options.hidden,
+               .inner = options.inner,
+               .sharedInner = options.sharedInner,
+               .experts = options.experts,
+               .topK = options.topK}) {}
+
+  std::vector<ContractOperand> operands(const CallSizes &sizes, uint32_t) const override {
+    const DataType type = op->options().dtype;
+    const int64_t elements = sizes.m * op->options().hidden;
+    return {{.name = "x", .type = type, .elements = elements},
+            {.name = "y",
+             .type = type,
+             .elements = elements,
+             .isResult = true,
+             .tolerance = 3 * ops::toleranceFor(type, ops::MultiplyPrecision::Ieee).relative}};
+  }
+  Status prepare(Rank &rank, const CallSizes &sizes) override { return op->prepare(rank, sizes.m); }
+  Status enqueue(Rank &rank, Stream &stream, const std::vector<Pointer> &o, const CallSizes &sizes) override {
+    return op->enqueue(rank, stream, o[0], o[1], sizes.m);
+  }
+  void compute(const CallSizes &sizes, std::vector<RankValues> &values) const override {
+    for (RankValues &own : values)
+      own[1] = model.applyAll(convertAll<float>(own[0]), 0, sizes.m);
+  }
+  double fractionTolerance() const override { return 0; }
+  std::string describe() const override {
+    return fmt::format("ExpertParallelMoe of {}, {} experts, plan {}", toString(op->options().dtype),
+                       op->options().experts, op->plan().text());
+  }
+
+private:
+  MoeModel model;
+  std::vector<Buffer> kept;
+  std::optional<ops::ExpertParallelMoe> op;
+};
+
+ContractEntry expertParallelMoe(ops::ExpertParallelForm form) {
+  ContractEntry entry;
+  entry.name = fmt::format("expert_parallel_moe_{}", toString(form));
+  entry.dtypes = {DataType::BF16, DataType::F16, DataType::F32};
+  entry.most = {.m = 40, .n = 97, .k = 1};
+  entry.typical = {{{.m = 1, .n = 40}, {.m = 5, .n = 40}, {.m = 17, .n = 40}}};
+  entry.anyAlignment = false;
+  entry.fixedColumns = true;
+  entry.sizesMayDiffer = true;
+  entry.make = [=](World &world, const ContractChoice &choice) {
+    Draws draws(choice.draw);
+    ops::ExpertParallelMoeOptions options = {.dtype = choice.dtype,
+                                             .hidden = choice.most.n,
+                                             .inner = draws.upTo(16, 20),
+                                             .sharedInner = 8,
+                                             .experts = world.numRanks() * draws.upTo(2, 3),
+                                             .topK = 2,
+                                             .maxTokens = choice.most.m};
+    options.concurrentCalls = choice.concurrentCalls;
+    options.plan = ops::ExpertParallelPlan{form, draws.of({4u, 2u}), 2, draws.of({2u, 4u}), 2, draws.upTo(1, 5)};
+    return ExpertParallelMoeUnderContract::create(world, options);
+  };
+  return entry;
+}
+
 std::vector<ContractEntry> makeTable() {
   constexpr CollectiveForm packets = CollectiveForm::Packets, chunks = CollectiveForm::Chunks;
   std::vector<ContractEntry> table;
@@ -796,6 +886,8 @@ std::vector<ContractEntry> makeTable() {
   table.push_back(mixtureOfExperts(ops::MoeResult::Everywhere, ops::Schedule::Overlapped));
   table.push_back(expertParallel(ops::ExpertParallelForm::LowLatency));
   table.push_back(expertParallel(ops::ExpertParallelForm::HighThroughput));
+  table.push_back(expertParallelMoe(ops::ExpertParallelForm::LowLatency));
+  table.push_back(expertParallelMoe(ops::ExpertParallelForm::HighThroughput));
   return table;
 }
 
