@@ -125,6 +125,10 @@ typedef struct ditron_all_to_all_v *ditron_all_to_all_v_h;
 typedef struct ditron_send_receive *ditron_send_receive_h;
 typedef struct ditron_barrier *ditron_barrier_h;
 typedef struct ditron_expert_parallel *ditron_expert_parallel_h;
+typedef struct ditron_routing *ditron_routing_h;
+typedef struct ditron_grouped_gemm *ditron_grouped_gemm_h;
+typedef struct ditron_tensor_parallel_moe *ditron_tensor_parallel_moe_h;
+typedef struct ditron_expert_parallel_moe *ditron_expert_parallel_moe_h;
 typedef struct ditron_program *ditron_program_h;
 
 /* A tensor where it lies. Checked against what an operator expects, so that a wrong size is an error and no wild access. */
@@ -634,6 +638,161 @@ DITRON_API ditron_status_t ditron_expert_parallel_combine(ditron_expert_parallel
                                                           ditron_call_part_t part);
 /* Waits for the stream. DITRON_INVALID_ARGUMENT for the first slots or rows that were dropped in its rank's calls since the last check. */
 DITRON_API ditron_status_t ditron_expert_parallel_check(ditron_expert_parallel_h experts, ditron_stream_h stream);
+
+/* Mixtures of experts. A slot is one choice of one token: its j-th expert. Where tokens go stands on the device, and is never read by the host; calls
+ * may be captured, and replayed with other tokens. Operands are dense, at multiples of 16 bytes. ops/moe.md has the mathematics. */
+typedef enum ditron_router_score {
+  DITRON_SCORE_SOFTMAX = 0,
+  DITRON_SCORE_SIGMOID = 1
+} ditron_router_score_t;
+
+typedef struct ditron_routing_options {
+  size_t struct_size;
+  uint32_t experts;            /* 1 to 1024 */
+  uint32_t top_k;              /* Slots of a token; 0 means 1. */
+  int64_t max_tokens;          /* Of a call. */
+  ditron_router_score_t score; /* How logits become scores. */
+  uint32_t not_normalized;     /* 0: the weights of a token sum up to `scale`; 1: they are its scores times `scale`. */
+  double scale;                /* 0: 1 */
+  int64_t hidden;              /* Elements of the rows that ditron_routing_sum adds; 0: it is not called. */
+  ditron_dtype_t dtype;        /* Of those rows: bf16, fp16, fp32. Zero (bool) means bf16. */
+} ditron_routing_options_t;
+
+/* The rows of experts on each rank by itself: what is before and behind grouped products. Allocates on all ranks of this process. */
+DITRON_API ditron_status_t ditron_routing_create(ditron_context_h context, const ditron_routing_options_t *options,
+                                                 ditron_routing_h *routing);
+DITRON_API void ditron_routing_destroy(ditron_routing_h routing);
+/* Compiles and loads what calls with so many tokens need on all ranks of this process. What was not prepared is prepared when it is called, which
+ * a capture refuses. */
+DITRON_API ditron_status_t ditron_routing_prepare(ditron_routing_h routing, int64_t tokens);
+/* ids [tokens, top_k], weights [tokens, top_k]: the experts with the highest scores of logits [tokens, experts], best first, the lower number
+ * first among equals. bias [experts] counts for the choice and not for the weights; null: none. */
+DITRON_API ditron_status_t ditron_routing_choose(ditron_routing_h routing, ditron_stream_h stream, const float *logits,
+                                                 const float *bias, int32_t *ids, float *weights, int64_t tokens);
+/* Sorts the slots of ids [tokens, top_k] by expert, stably: offsets [experts + 1], where each expert's rows begin; slot_of_row [tokens * top_k];
+ * row_of_slot [tokens, top_k]. A slot whose id is none of [0, experts) has no row, and -1 for it. */
+DITRON_API ditron_status_t ditron_routing_sort(ditron_routing_h routing, ditron_stream_h stream, const int32_t *ids,
+                                               int32_t *offsets, int32_t *slot_of_row, int32_t *row_of_slot,
+                                               int64_t tokens);
+/* out [tokens, hidden]: of each token the sum of weights [tokens, top_k] (null: ones) times its rows [.., hidden], in fp32, in the order of slots. */
+DITRON_API ditron_status_t ditron_routing_sum(ditron_routing_h routing, ditron_stream_h stream, const void *rows,
+                                              const int32_t *row_of_slot, const float *weights, void *out,
+                                              int64_t tokens);
+
+/* C[r] = activation(A[r] * B[e]) for offsets[e] <= r < offsets[e + 1], in fp32, on each rank by itself. */
+typedef struct ditron_grouped_gemm_options {
+  size_t struct_size;
+  int64_t max_rows; /* Of all experts together, at most. */
+  uint32_t experts;
+  int64_t n, k;                   /* Columns and depth of each expert's weights. */
+  ditron_dtype_t dtype;           /* Of A and B: bf16, fp16, fp32; fp8 e4m3 with block_scales. Zero (bool) means bf16. */
+  ditron_dtype_t result_dtype;    /* Of C: bf16, fp16, fp32. Zero (bool): that of A, of fp8 bf16. */
+  uint32_t weights_plain;         /* 0: B is [experts, n, k]; 1: [experts, k, n]. */
+  ditron_activation_t activation; /* As of an operator; swiglu: C has n / 2 columns. */
+  uint32_t slots;                 /* Slots of a token: row r of A is row slot_of_row[r] / slots. 0: row r itself. */
+  uint32_t block_scales;          /* 1: A has fp32 scales of 1 x 128 elements, B of 128 x 128. */
+} ditron_grouped_gemm_options_t;
+
+typedef struct ditron_grouped_gemm_operands {
+  size_t struct_size;
+  const void *a;              /* [max_rows, k], or [tokens, k] with slots */
+  const void *b;              /* [experts, n, k] or [experts, k, n] */
+  void *c;                    /* Result [max_rows, n or n / 2]; rows beyond the last are not touched. */
+  const int32_t *offsets;     /* [experts + 1]; the last is at most max_rows. */
+  const int32_t *slot_of_row; /* With slots. */
+  const float *a_scale;       /* With block_scales: [rows or tokens, ceil(k / 128)] */
+  const float *b_scale;       /* With block_scales: [experts, ceil(n / 128), ceil(k / 128)] */
+} ditron_grouped_gemm_operands_t;
+
+DITRON_API ditron_status_t ditron_grouped_gemm_create(ditron_context_h context,
+                                                      const ditron_grouped_gemm_options_t *options,
+                                                      ditron_grouped_gemm_h *product);
+DITRON_API void ditron_grouped_gemm_destroy(ditron_grouped_gemm_h product);
+/* Once, for any numbers of rows. */
+DITRON_API ditron_status_t ditron_grouped_gemm_prepare(ditron_grouped_gemm_h product);
+/* On the stream's rank; a rank's calls are made on one stream after the other. */
+DITRON_API ditron_status_t ditron_grouped_gemm_enqueue(ditron_grouped_gemm_h product, ditron_stream_h stream,
+                                                       const ditron_grouped_gemm_operands_t *operands);
+
+/* A layer's weights on one rank, which stay where they are as long as the layer. dtype: the layer's. */
+typedef struct ditron_moe_weights {
+  size_t struct_size;
+  const void *router; /* [experts, hidden], the same on all ranks */
+  const float *bias;  /* [experts], for the choice only; null: none */
+  /* Of each inner column the gate, then what it lets through. Tensor parallel: [experts, 2 * inner / ranks, hidden]; expert parallel: of the
+   * rank's experts [experts / ranks, 2 * inner, hidden]. */
+  const void *up;
+  const void *down; /* [experts, hidden, inner / ranks]; [experts / ranks, hidden, inner] */
+  /* Expert parallel with fp8: [experts / ranks, ceil(2 * inner / 128), ceil(hidden / 128)], [experts / ranks, ceil(hidden / 128), ceil(inner / 128)] */
+  const float *up_scale, *down_scale;
+  /* Expert parallel with shared experts: [2 * shared_inner, hidden], [hidden, shared_inner], the same on all ranks */
+  const void *shared_up, *shared_down;
+} ditron_moe_weights_t;
+
+/* Each rank has a slice of the inner columns of every expert. */
+typedef struct ditron_tensor_parallel_moe_options {
+  size_t struct_size;
+  ditron_dtype_t dtype; /* bf16, fp16, fp32. Zero (bool) means bf16. */
+  int64_t hidden;
+  int64_t inner; /* Of an expert on all ranks together; a multiple of the ranks. */
+  uint32_t experts;
+  uint32_t top_k; /* 0 means 1. */
+  ditron_router_score_t score;
+  uint32_t not_normalized; /* As of ditron_routing_options_t, like the next. */
+  double scale;
+  int64_t max_tokens_per_rank; /* Sizes the workspaces; where tokens are replicated, of all. */
+  uint32_t replicated;         /* 0: each rank has tokens of its own; 1: every rank has all of them. */
+  uint32_t unfused;            /* 1: each step on all ranks before the next, as always between nodes. */
+} ditron_tensor_parallel_moe_options_t;
+
+/* `weights`: [weight_count], one for each rank; those of ranks of other processes may be null. Collective where ranks are processes. */
+DITRON_API ditron_status_t ditron_tensor_parallel_moe_create(ditron_context_h context,
+                                                             const ditron_tensor_parallel_moe_options_t *options,
+                                                             const ditron_moe_weights_t *const *weights, uint32_t weight_count,
+                                                             ditron_tensor_parallel_moe_h *layer);
+DITRON_API void ditron_tensor_parallel_moe_destroy(ditron_tensor_parallel_moe_h layer);
+/* Compiles and loads what calls with so many tokens of each rank need on all ranks of this process; before the first call anywhere. */
+DITRON_API ditron_status_t ditron_tensor_parallel_moe_prepare(ditron_tensor_parallel_moe_h layer,
+                                                              int64_t tokens_per_rank);
+/* y = the layer of x, both [tokens_per_rank, hidden]. Every rank makes the same sequence of calls with the same number. */
+DITRON_API ditron_status_t ditron_tensor_parallel_moe_enqueue(ditron_tensor_parallel_moe_h layer,
+                                                              ditron_stream_h stream, const void *x, void *y,
+                                                              int64_t tokens_per_rank);
+
+/* Each expert is on one rank, as of ditron_expert_parallel_options_t. */
+typedef struct ditron_expert_parallel_moe_options {
+  size_t struct_size;
+  ditron_dtype_t dtype; /* bf16, fp16, fp32. Zero (bool) means bf16. */
+  int64_t hidden;
+  int64_t inner;        /* Of an expert. */
+  int64_t shared_inner; /* Of all shared experts together; 0: there are none. */
+  uint32_t experts;     /* Of all ranks; a multiple of their number. */
+  uint32_t top_k;       /* 0 means 1. */
+  ditron_router_score_t score;
+  uint32_t not_normalized; /* As of ditron_routing_options_t, like the next. */
+  double scale;
+  int64_t max_tokens; /* Of a rank in a call; sizes the workspaces. */
+  /* 1: rows travel as fp8 e4m3 with block scales, and weights of experts are fp8 e4m3 with block scales. */
+  uint32_t fp8;
+  int64_t capacity, max_rows; /* As of ditron_expert_parallel_options_t, like the next. */
+  uint32_t concurrent_calls;
+} ditron_expert_parallel_moe_options_t;
+
+/* As ditron_tensor_parallel_moe_create. */
+DITRON_API ditron_status_t ditron_expert_parallel_moe_create(ditron_context_h context,
+                                                             const ditron_expert_parallel_moe_options_t *options,
+                                                             const ditron_moe_weights_t *const *weights, uint32_t weight_count,
+                                                             ditron_expert_parallel_moe_h *layer);
+DITRON_API void ditron_expert_parallel_moe_destroy(ditron_expert_parallel_moe_h layer);
+/* Compiles and loads what calls with so many own tokens need, 0 to max_tokens, on all ranks of this process; before the first call anywhere. */
+DITRON_API ditron_status_t ditron_expert_parallel_moe_prepare(ditron_expert_parallel_moe_h layer, int64_t tokens);
+/* y = the layer of x, both [tokens, hidden]; any number of tokens on each rank. Every rank makes the same sequence of calls, on one stream after the
+ * other. What an expert had no room for adds nothing, and ditron_expert_parallel_moe_check tells it. */
+DITRON_API ditron_status_t ditron_expert_parallel_moe_enqueue(ditron_expert_parallel_moe_h layer,
+                                                              ditron_stream_h stream, const void *x, void *y,
+                                                              int64_t tokens);
+/* As ditron_expert_parallel_check. */
+DITRON_API ditron_status_t ditron_expert_parallel_moe_check(ditron_expert_parallel_moe_h layer, ditron_stream_h stream);
 
 /* One message of a group: to, or from, a rank. */
 typedef struct ditron_message {

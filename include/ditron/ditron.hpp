@@ -574,6 +574,157 @@ public:
   Status check(Stream &stream) { return Status::of(ditron_expert_parallel_check(handle, stream.get())); }
 };
 
+/// The rows of experts on each rank by itself (ditron_routing_choose, _sort, _sum).
+class Routing : public detail::Owner<ditron_routing_h, ditron_routing_destroy> {
+public:
+  using Owner::Owner;
+
+  /// As ditron_routing_options_t.
+  struct Options {
+    uint32_t experts = 0, topK = 1;
+    int64_t maxTokens = 0;
+    ditron_router_score_t score = DITRON_SCORE_SOFTMAX;
+    bool normalized = true;
+    double scale = 1;
+    int64_t hidden = 0;
+    ditron_dtype_t dtype = DITRON_BF16;
+  };
+
+  /// Before the first call, for every number of tokens.
+  Status prepare(int64_t tokens) { return Status::of(ditron_routing_prepare(handle, tokens)); }
+  /// `bias`: null for none.
+  Status choose(Stream &stream, const float *logits, const float *bias, int32_t *ids, float *weights, int64_t tokens) {
+    return Status::of(ditron_routing_choose(handle, stream.get(), logits, bias, ids, weights, tokens));
+  }
+  Status sort(Stream &stream, const int32_t *ids, int32_t *offsets, int32_t *slotOfRow, int32_t *rowOfSlot,
+              int64_t tokens) {
+    return Status::of(ditron_routing_sort(handle, stream.get(), ids, offsets, slotOfRow, rowOfSlot, tokens));
+  }
+  /// `weights`: null for ones.
+  Status sum(Stream &stream, const void *rows, const int32_t *rowOfSlot, const float *weights, void *out,
+             int64_t tokens) {
+    return Status::of(ditron_routing_sum(handle, stream.get(), rows, rowOfSlot, weights, out, tokens));
+  }
+};
+
+/// Rows of several experts, each times the weights of its own, on each rank by itself (ditron_grouped_gemm_enqueue).
+class GroupedGemm : public detail::Owner<ditron_grouped_gemm_h, ditron_grouped_gemm_destroy> {
+public:
+  using Owner::Owner;
+
+  /// As ditron_grouped_gemm_options_t.
+  struct Options {
+    int64_t maxRows = 0;
+    uint32_t experts = 0;
+    int64_t n = 0, k = 0;
+    ditron_dtype_t dtype = DITRON_BF16;
+    std::optional<ditron_dtype_t> resultType = std::nullopt; ///< That of the rows, of fp8 bf16.
+    bool weightsPlain = false;
+    ditron_activation_t activation = DITRON_ACTIVATION_NONE;
+    uint32_t slots = 0;
+    bool blockScales = false;
+  };
+  /// As ditron_grouped_gemm_operands_t.
+  struct Operands {
+    const void *a = nullptr, *b = nullptr;
+    void *c = nullptr;
+    const int32_t *offsets = nullptr, *slotOfRow = nullptr;
+    const float *aScale = nullptr, *bScale = nullptr;
+  };
+
+  /// Before the first call.
+  Status prepare() { return Status::of(ditron_grouped_gemm_prepare(handle)); }
+  Status enqueue(Stream &stream, const Operands &operands) {
+    ditron_grouped_gemm_operands_t raw;
+    DITRON_INIT(raw);
+    raw.a = operands.a;
+    raw.b = operands.b;
+    raw.c = operands.c;
+    raw.offsets = operands.offsets;
+    raw.slot_of_row = operands.slotOfRow;
+    raw.a_scale = operands.aScale;
+    raw.b_scale = operands.bScale;
+    return Status::of(ditron_grouped_gemm_enqueue(handle, stream.get(), &raw));
+  }
+};
+
+/// A layer's weights on one rank; as ditron_moe_weights_t.
+struct MoeWeights {
+  const void *router = nullptr;
+  const float *bias = nullptr;
+  const void *up = nullptr, *down = nullptr;
+  const float *upScale = nullptr, *downScale = nullptr;
+  const void *sharedUp = nullptr, *sharedDown = nullptr;
+
+  ditron_moe_weights_t raw() const {
+    ditron_moe_weights_t raw;
+    DITRON_INIT(raw);
+    raw.router = router;
+    raw.bias = bias;
+    raw.up = up;
+    raw.down = down;
+    raw.up_scale = upScale;
+    raw.down_scale = downScale;
+    raw.shared_up = sharedUp;
+    raw.shared_down = sharedDown;
+    return raw;
+  }
+};
+
+/// A mixture of experts whose every expert is spread over the ranks (ditron_tensor_parallel_moe_enqueue).
+class TensorParallelMoe : public detail::Owner<ditron_tensor_parallel_moe_h, ditron_tensor_parallel_moe_destroy> {
+public:
+  using Owner::Owner;
+
+  /// As ditron_tensor_parallel_moe_options_t.
+  struct Options {
+    ditron_dtype_t dtype = DITRON_BF16;
+    int64_t hidden = 0, inner = 0;
+    uint32_t experts = 0, topK = 1;
+    ditron_router_score_t score = DITRON_SCORE_SOFTMAX;
+    bool normalized = true;
+    double scale = 1;
+    int64_t maxTokensPerRank = 0;
+    bool replicated = false, unfused = false;
+  };
+
+  /// Before the first call anywhere, for every number of tokens.
+  Status prepare(int64_t tokensPerRank) {
+    return Status::of(ditron_tensor_parallel_moe_prepare(handle, tokensPerRank));
+  }
+  Status enqueue(Stream &stream, const void *x, void *y, int64_t tokensPerRank) {
+    return Status::of(ditron_tensor_parallel_moe_enqueue(handle, stream.get(), x, y, tokensPerRank));
+  }
+};
+
+/// A mixture of experts each of which is on one rank (ditron_expert_parallel_moe_enqueue).
+class ExpertParallelMoe : public detail::Owner<ditron_expert_parallel_moe_h, ditron_expert_parallel_moe_destroy> {
+public:
+  using Owner::Owner;
+
+  /// As ditron_expert_parallel_moe_options_t.
+  struct Options {
+    ditron_dtype_t dtype = DITRON_BF16;
+    int64_t hidden = 0, inner = 0, sharedInner = 0;
+    uint32_t experts = 0, topK = 1;
+    ditron_router_score_t score = DITRON_SCORE_SOFTMAX;
+    bool normalized = true;
+    double scale = 1;
+    int64_t maxTokens = 0;
+    bool fp8 = false;
+    int64_t capacity = 0, maxRows = 0;
+    uint32_t concurrentCalls = 1;
+  };
+
+  /// Before the first call anywhere, for every number of own tokens.
+  Status prepare(int64_t tokens) { return Status::of(ditron_expert_parallel_moe_prepare(handle, tokens)); }
+  Status enqueue(Stream &stream, const void *x, void *y, int64_t tokens) {
+    return Status::of(ditron_expert_parallel_moe_enqueue(handle, stream.get(), x, y, tokens));
+  }
+  /// Waits for the stream: whether nothing was dropped.
+  Status check(Stream &stream) { return Status::of(ditron_expert_parallel_moe_check(handle, stream.get())); }
+};
+
 /// Groups of messages between pairs of ranks (ditron_send_receive_enqueue).
 class SendReceive : public detail::Owner<ditron_send_receive_h, ditron_send_receive_destroy> {
 public:
@@ -744,6 +895,63 @@ public:
     return detail::make<ExpertParallel, ditron_expert_parallel_h>(
         [&](ditron_expert_parallel_h *experts) { return ditron_expert_parallel_create(handle, &raw, experts); });
   }
+  Expected<Routing> createRouting(const Routing::Options &options) {
+    ditron_routing_options_t raw;
+    DITRON_INIT(raw);
+    setRouter(raw, options);
+    raw.max_tokens = options.maxTokens;
+    return detail::make<Routing, ditron_routing_h>(
+        [&](ditron_routing_h *routing) { return ditron_routing_create(handle, &raw, routing); });
+  }
+  Expected<GroupedGemm> createGroupedGemm(const GroupedGemm::Options &options) {
+    ditron_grouped_gemm_options_t raw;
+    DITRON_INIT(raw);
+    raw.max_rows = options.maxRows;
+    raw.experts = options.experts;
+    raw.n = options.n;
+    raw.k = options.k;
+    raw.dtype = options.dtype;
+    raw.result_dtype = options.resultType.value_or(DITRON_I1);
+    raw.weights_plain = options.weightsPlain;
+    raw.activation = options.activation;
+    raw.slots = options.slots;
+    raw.block_scales = options.blockScales;
+    return detail::make<GroupedGemm, ditron_grouped_gemm_h>(
+        [&](ditron_grouped_gemm_h *product) { return ditron_grouped_gemm_create(handle, &raw, product); });
+  }
+  /// `weights`: by rank; those of ranks of other processes are not looked at.
+  Expected<TensorParallelMoe> createTensorParallelMoe(const TensorParallelMoe::Options &options,
+                                                      const std::vector<MoeWeights> &weights) {
+    ditron_tensor_parallel_moe_options_t raw;
+    DITRON_INIT(raw);
+    setRouter(raw, options);
+    raw.inner = options.inner;
+    raw.max_tokens_per_rank = options.maxTokensPerRank;
+    raw.replicated = options.replicated;
+    raw.unfused = options.unfused;
+    const RawWeights given(weights);
+    return detail::make<TensorParallelMoe, ditron_tensor_parallel_moe_h>([&](ditron_tensor_parallel_moe_h *layer) {
+      return ditron_tensor_parallel_moe_create(handle, &raw, given.pointers.data(), given.count(), layer);
+    });
+  }
+  /// The same for weights of whole experts.
+  Expected<ExpertParallelMoe> createExpertParallelMoe(const ExpertParallelMoe::Options &options,
+                                                      const std::vector<MoeWeights> &weights) {
+    ditron_expert_parallel_moe_options_t raw;
+    DITRON_INIT(raw);
+    setRouter(raw, options);
+    raw.inner = options.inner;
+    raw.shared_inner = options.sharedInner;
+    raw.max_tokens = options.maxTokens;
+    raw.fp8 = options.fp8;
+    raw.capacity = options.capacity;
+    raw.max_rows = options.maxRows;
+    raw.concurrent_calls = options.concurrentCalls;
+    const RawWeights given(weights);
+    return detail::make<ExpertParallelMoe, ditron_expert_parallel_moe_h>([&](ditron_expert_parallel_moe_h *layer) {
+      return ditron_expert_parallel_moe_create(handle, &raw, given.pointers.data(), given.count(), layer);
+    });
+  }
   Expected<SendReceive> createSendReceive(ditron_dtype_t dtype) {
     return detail::make<SendReceive, ditron_send_receive_h>(
         [&](ditron_send_receive_h *pairs) { return ditron_send_receive_create(handle, dtype, pairs); });
@@ -754,6 +962,28 @@ public:
   }
 
 private:
+  struct RawWeights {
+    explicit RawWeights(const std::vector<MoeWeights> &weights) {
+      for (const MoeWeights &each : weights)
+        raw.push_back(each.raw());
+      for (const ditron_moe_weights_t &each : raw)
+        pointers.push_back(&each);
+    }
+    uint32_t count() const { return static_cast<uint32_t>(pointers.size()); }
+
+    std::vector<ditron_moe_weights_t> raw;
+    std::vector<const ditron_moe_weights_t *> pointers;
+  };
+  /// What the options of routing and of the layers have in common.
+  template <typename Raw, typename Options> static void setRouter(Raw &raw, const Options &options) {
+    raw.dtype = options.dtype;
+    raw.hidden = options.hidden;
+    raw.experts = options.experts;
+    raw.top_k = options.topK;
+    raw.score = options.score;
+    raw.not_normalized = !options.normalized;
+    raw.scale = options.scale;
+  }
   Expected<Kernel> kernelOf(const char *path, const char *text, const char *name) {
     ditron_source_t source;
     DITRON_INIT(source);

@@ -1,0 +1,56 @@
+//===- RankOperators.h - What operators that are called rank by rank have in common ----------------------------*- C++ -*-===//
+#ifndef DITRON_API_RANKOPERATORS_H
+#define DITRON_API_RANKOPERATORS_H
+
+#include "ditron/api/Handles.h"
+
+#include <fmt/format.h>
+
+namespace ditron::api {
+
+/// The type of an options struct, where zero means bf16.
+inline Expected<DataType> elementType(ditron_dtype_t dtype, std::string_view options) {
+  DITRON_ASSIGN_OR_RETURN(const DataType type, toDataType(dtype, options));
+  return type == DataType::I1 ? DataType::BF16 : type;
+}
+
+/// Makes an operator with make(world, kernels) and puts it behind a handle.
+template <typename Handle, typename Make> Status create(ditron_context_h context, Handle **handle, const Make &make) {
+  DITRON_RETURN_IF_ERROR(checkGiven(context, "the context"));
+  DITRON_RETURN_IF_ERROR(checkGiven(handle, "the place of the result"));
+  DITRON_RETURN_IF_ERROR(context->state->checkThread());
+  DITRON_ASSIGN_OR_RETURN(runtime::KernelProvider * kernels, context->state->kernels());
+  std::shared_ptr<runtime::World> world = context->state->world();
+  DITRON_ASSIGN_OR_RETURN(auto op, make(*world, *kernels));
+  *handle = new Handle{context->state, std::move(world), std::move(op)};
+  return Status::ok();
+}
+
+template <typename Handle> Status prepare(Handle *handle, std::string_view what) {
+  DITRON_RETURN_IF_ERROR(checkHandle(handle, what));
+  for (uint32_t id : handle->world->localRanks())
+    DITRON_RETURN_IF_ERROR(handle->op.prepare(handle->world->rank(id)));
+  return Status::ok();
+}
+
+/// The rank of the stream, on which the operator may be called.
+template <typename Handle>
+Expected<runtime::Rank *> rankOf(Handle *handle, ditron_stream_h stream, std::string_view what) {
+  DITRON_RETURN_IF_ERROR(checkHandle(handle, what));
+  DITRON_RETURN_IF_ERROR(checkGiven(stream, "the stream"));
+  if (stream->world != handle->world)
+    return invalidArgument(
+        fmt::format("the {} and the stream are of different contexts, or of different runs of one", what));
+  return &handle->world->rank(stream->stream.rank());
+}
+
+template <typename Handle> Status check(Handle *handle, ditron_stream_h stream, std::string_view what) {
+  DITRON_ASSIGN_OR_RETURN(runtime::Rank * rank, rankOf(handle, stream, what));
+  DITRON_RETURN_IF_ERROR(stream->stream.synchronize());
+  return handle->op.check(*rank);
+}
+
+inline runtime::Pointer given(const void *address, DataType type) { return {const_cast<void *>(address), type}; }
+
+} // namespace ditron::api
+#endif // DITRON_API_RANKOPERATORS_H

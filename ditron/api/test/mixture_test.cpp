@@ -1,0 +1,207 @@
+//===- mixture_test.cpp - Routing, grouped products and layers of experts through the interface ------------------===//
+#include "ditron/api/test/ApiTest.h"
+
+#include <ditron/ditron.hpp>
+
+#include <cmath>
+#include <random>
+
+namespace ditron::api::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint32_t ranks = 2, experts = 4, topK = 2;
+constexpr int64_t hidden = 16, inner = 8, tokens = 6;
+
+std::vector<float> drawn(size_t count, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<float> values(count);
+  for (float &value : values)
+    value = std::uniform_real_distribution<float>(-1, 1)(random);
+  return values;
+}
+
+/// A small model, of which both layers and the pieces on one rank must make the same.
+class CppMixture : public testing::Test {
+protected:
+  void SetUp() override {
+    Context::Options options;
+    options.target = "sim:sm_80";
+    options.ranks = ranks;
+    context.emplace(Context::create(options).value());
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+      streams.push_back(context->stream(rank).value());
+  }
+  template <typename T> T *lend(uint32_t rank, std::vector<T> &values) {
+    lent.push_back(context->adopt(rank, values.data(), values.size() * sizeof(T), "x").value());
+    return values.data();
+  }
+  /// By sorting, two grouped products and a sum, on a rank.
+  std::vector<float> byPieces(uint32_t rank, std::vector<float> x) {
+    std::vector<float> logits(tokens * experts, 0.0f);
+    for (int64_t t = 0; t < tokens; ++t)
+      for (uint32_t e = 0; e < experts; ++e)
+        for (int64_t h = 0; h < hidden; ++h)
+          logits[t * experts + e] += x[t * hidden + h] * router[e * hidden + h];
+    Routing::Options routed;
+    routed.experts = experts, routed.topK = topK, routed.maxTokens = tokens;
+    routed.hidden = hidden, routed.dtype = DITRON_F32;
+    Routing routing = context->createRouting(routed).value();
+    EXPECT_TRUE(routing.prepare(tokens).ok());
+    GroupedGemm::Options product;
+    product.maxRows = tokens * topK, product.experts = experts, product.dtype = DITRON_F32;
+    product.n = 2 * inner, product.k = hidden, product.slots = topK;
+    product.activation = DITRON_ACTIVATION_SWIGLU;
+    GroupedGemm first = context->createGroupedGemm(product).value();
+    product.n = hidden, product.k = inner, product.slots = 0;
+    product.activation = DITRON_ACTIVATION_NONE;
+    GroupedGemm second = context->createGroupedGemm(product).value();
+    std::vector<int32_t> ids(tokens * topK), offsets(experts + 1), slotOfRow(tokens * topK), rowOfSlot(tokens * topK);
+    std::vector<float> weights(tokens * topK), rows(tokens * topK * inner), results(tokens * topK * hidden),
+        y(tokens * hidden, -1), upOfAll = up, downOfAll = down;
+    for (std::vector<int32_t> *each : {&ids, &offsets, &slotOfRow, &rowOfSlot})
+      lend(rank, *each);
+    for (std::vector<float> *each : {&x, &logits, &weights, &rows, &results, &y, &upOfAll, &downOfAll})
+      lend(rank, *each);
+    Stream &stream = streams[rank];
+    for (const Status &status :
+         {first.prepare(), second.prepare(),
+          routing.choose(stream, logits.data(), nullptr, ids.data(), weights.data(), tokens),
+          routing.sort(stream, ids.data(), offsets.data(), slotOfRow.data(), rowOfSlot.data(), tokens),
+          first.enqueue(stream, {x.data(), upOfAll.data(), rows.data(), offsets.data(), slotOfRow.data()}),
+          second.enqueue(stream, {rows.data(), downOfAll.data(), results.data(), offsets.data()}),
+          routing.sum(stream, results.data(), rowOfSlot.data(), weights.data(), y.data(), tokens),
+          stream.synchronize()})
+      EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(offsets.back(), tokens * topK);
+    lent.clear();
+    return y;
+  }
+  static void expectClose(const std::vector<float> &got, const std::vector<float> &wanted) {
+    ASSERT_EQ(got.size(), wanted.size());
+    for (size_t i = 0; i < got.size(); ++i)
+      ASSERT_NEAR(got[i], wanted[i], 1e-2) << i; // the products' operands are rounded to tf32
+  }
+
+  std::optional<Context> context;
+  std::vector<Stream> streams;
+  std::vector<Memory> lent;
+  std::vector<float> router = drawn(experts * hidden, 1), up = drawn(experts * 2 * inner * hidden, 2),
+                     down = drawn(experts * hidden * inner, 3);
+};
+
+TEST_F(CppMixture, ExpertParallelMoeIsItsPieces) {
+  ExpertParallelMoe::Options options;
+  options.dtype = DITRON_F32;
+  options.hidden = hidden, options.inner = inner, options.experts = experts, options.topK = topK;
+  options.maxTokens = tokens;
+  std::vector<MoeWeights> weights(ranks);
+  std::vector<float> x[ranks], y[ranks], wanted[ranks], own[ranks][3];
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    wanted[rank] = byPieces(rank, drawn(tokens * hidden, 10 + rank));
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    x[rank] = drawn(tokens * hidden, 10 + rank);
+    y[rank].assign(tokens * hidden, -1);
+    const auto half = [&](const std::vector<float> &all) {
+      const auto count = static_cast<ptrdiff_t>(all.size() / ranks);
+      return std::vector<float>(all.begin() + rank * count, all.begin() + (rank + 1) * count);
+    };
+    own[rank][0] = router, own[rank][1] = half(up), own[rank][2] = half(down);
+    weights[rank].router = lend(rank, own[rank][0]);
+    weights[rank].up = lend(rank, own[rank][1]);
+    weights[rank].down = lend(rank, own[rank][2]);
+    lend(rank, x[rank]), lend(rank, y[rank]);
+  }
+  ExpertParallelMoe layer = context->createExpertParallelMoe(options, weights).value();
+  const int64_t counts[ranks] = {tokens, 2};
+  for (int64_t count : counts)
+    ASSERT_TRUE(layer.prepare(count).ok());
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    const Status status = layer.enqueue(streams[rank], x[rank].data(), y[rank].data(), counts[rank]);
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    EXPECT_TRUE(layer.check(streams[rank]).ok());
+    std::fill(wanted[rank].begin() + counts[rank] * hidden, wanted[rank].end(), -1.0f);
+    expectClose(y[rank], wanted[rank]);
+  }
+  EXPECT_THAT(layer.prepare(7).message(), HasSubstr("7 tokens; 0 to 6 (maxTokens) are accepted"));
+  weights.pop_back();
+  EXPECT_THAT(context->createExpertParallelMoe(options, weights).status().message(),
+              HasSubstr("weights of 1 ranks are given; there are 2"));
+  weights.resize(ranks);
+  EXPECT_THAT(context->createExpertParallelMoe(options, weights).status().message(), HasSubstr("operand router"));
+}
+
+TEST_F(CppMixture, TensorParallelMoeIsItsPieces) {
+  TensorParallelMoe::Options options;
+  options.dtype = DITRON_F32;
+  options.hidden = hidden, options.inner = inner, options.experts = experts, options.topK = topK;
+  options.maxTokensPerRank = tokens;
+  std::vector<float> x[ranks], y[ranks], wanted[ranks], own[ranks][3];
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    wanted[rank] = byPieces(rank, drawn(tokens * hidden, 20 + rank));
+  std::vector<MoeWeights> weights(ranks);
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    x[rank] = drawn(tokens * hidden, 20 + rank);
+    y[rank].assign(tokens * hidden, -1);
+    own[rank][0] = router;
+    constexpr int64_t part = inner / ranks;
+    for (uint32_t e = 0; e < experts; ++e) {
+      const auto begin = up.begin() + (e * inner + rank * part) * 2 * hidden;
+      own[rank][1].insert(own[rank][1].end(), begin, begin + 2 * part * hidden);
+    }
+    for (size_t row = 0; row < experts * hidden; ++row) {
+      const auto begin = down.begin() + static_cast<ptrdiff_t>(row * inner + rank * part);
+      own[rank][2].insert(own[rank][2].end(), begin, begin + part);
+    }
+    weights[rank].router = lend(rank, own[rank][0]);
+    weights[rank].up = lend(rank, own[rank][1]);
+    weights[rank].down = lend(rank, own[rank][2]);
+    lend(rank, x[rank]), lend(rank, y[rank]);
+  }
+  for (bool unfused : {false, true}) {
+    options.unfused = unfused;
+    TensorParallelMoe layer = context->createTensorParallelMoe(options, weights).value();
+    ASSERT_TRUE(layer.prepare(tokens).ok());
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      std::fill(y[rank].begin(), y[rank].end(), -1.0f);
+      ASSERT_TRUE(layer.enqueue(streams[rank], x[rank].data(), y[rank].data(), tokens).ok());
+    }
+    ASSERT_TRUE(context->synchronize().ok());
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+      expectClose(y[rank], wanted[rank]);
+  }
+}
+
+TEST_F(CppMixture, WhatIsWrongIsNamed) {
+  Routing::Options routed;
+  routed.experts = 4, routed.topK = 5, routed.maxTokens = 1;
+  EXPECT_THAT(context->createRouting(routed).status().message(), HasSubstr("topK is 5, more than the 4 experts"));
+  routed.topK = 1;
+  Routing routing = context->createRouting(routed).value();
+  EXPECT_THAT(routing.prepare(2).message(), HasSubstr("2 tokens; 1 to 1 (maxTokens) are accepted"));
+  EXPECT_THAT(routing.sum(streams[0], nullptr, nullptr, nullptr, nullptr, 1).message(), HasSubstr("hidden is 0"));
+  EXPECT_THAT(routing.sort(streams[0], nullptr, nullptr, nullptr, nullptr, 1).message(), HasSubstr("operand ids"));
+  routed.score = static_cast<ditron_router_score_t>(3);
+  EXPECT_THAT(context->createRouting(routed).status().message(), HasSubstr("score is 3; 0 (softmax) and 1 (sigmoid)"));
+  GroupedGemm::Options product;
+  product.experts = 2, product.n = product.k = 16;
+  EXPECT_FALSE(context->createGroupedGemm(product).ok());
+  product.maxRows = 4, product.activation = DITRON_ACTIVATION_GELU;
+  EXPECT_THAT(context->createGroupedGemm(product).status().message(), HasSubstr("0 (none) and 4 (swiglu)"));
+  product.activation = DITRON_ACTIVATION_NONE;
+  GroupedGemm made = context->createGroupedGemm(product).value();
+  EXPECT_THAT(made.enqueue(streams[0], {}).message(), HasSubstr("operand a"));
+  EXPECT_EQ(ditron_routing_prepare(nullptr, 1), DITRON_INVALID_ARGUMENT);
+  EXPECT_EQ(ditron_grouped_gemm_enqueue(nullptr, streams[0].get(), nullptr), DITRON_INVALID_ARGUMENT);
+  EXPECT_EQ(ditron_expert_parallel_moe_check(nullptr, streams[0].get()), DITRON_INVALID_ARGUMENT);
+  ditron_routing_destroy(nullptr);
+  ditron_grouped_gemm_destroy(nullptr);
+  ditron_tensor_parallel_moe_destroy(nullptr);
+  ditron_expert_parallel_moe_destroy(nullptr);
+}
+
+} // namespace
+} // namespace ditron::api::test
