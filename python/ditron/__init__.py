@@ -24,6 +24,7 @@ from ._jit import CompiledKernel, JITFunction, KernelInterface, aggregate, const
 from ._native import version_text as _version_text
 from ._table import _cdiv as cdiv, _next_power_of_2 as next_power_of_2
 from ._collectives import AllGather, AllReduce, AllToAll, Broadcast, ReduceScatter
+from ._mixture import ExpertParallel, ExpertParallelMoe, GroupedGemm, Routing, TensorParallelMoe
 from ._operators import AllGatherGemm, GemmAllReduce, GemmReduceScatter
 from ._tensors import MockTensor, TensorWrapper, reinterpret
 from ._program import ProgramResult, run_program

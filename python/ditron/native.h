@@ -30,6 +30,14 @@
   F(all_to_all_v_check) F(send_receive_create) F(send_receive_destroy) F(send_receive_prepare)                        \
   F(send_receive_enqueue) F(send_receive_check) F(barrier_create) F(barrier_destroy) F(barrier_prepare)               \
   F(barrier_enqueue)                                                                                                  \
+  F(routing_create) F(routing_destroy) F(routing_prepare) F(routing_choose) F(routing_sort) F(routing_sum)            \
+  F(grouped_gemm_create) F(grouped_gemm_destroy) F(grouped_gemm_prepare) F(grouped_gemm_enqueue)                      \
+  F(expert_parallel_create) F(expert_parallel_destroy) F(expert_parallel_max_rows)                                    \
+  F(expert_parallel_handle_elements) F(expert_parallel_prepare) F(expert_parallel_dispatch)                           \
+  F(expert_parallel_combine) F(expert_parallel_check) F(tensor_parallel_moe_create) F(tensor_parallel_moe_destroy)    \
+  F(tensor_parallel_moe_prepare) F(tensor_parallel_moe_enqueue) F(expert_parallel_moe_create)                         \
+  F(expert_parallel_moe_destroy) F(expert_parallel_moe_prepare) F(expert_parallel_moe_enqueue)                        \
+  F(expert_parallel_moe_check)                                                                                        \
   F(program_run_file) F(program_run_text) F(program_destroy) F(program_ranks) F(program_mismatch) F(program_get)
 /* clang-format on */
 
@@ -45,6 +53,7 @@ PyObject *raise_status(ditron_status_t status);
 /* Adds the type Dispatcher to the module; -1 on failure. */
 int add_dispatcher(PyObject *module);
 int add_operators(PyObject *module);
+int add_mixture(PyObject *module);
 
 #define CHECK(call)                                                                                                    \
   do {                                                                                                                 \
