@@ -26,6 +26,8 @@ Expected<ExpertParallelMoe> ExpertParallelMoe::create(runtime::World &world, run
         "{}: hidden is {}, inner {}, maxTokens {}, sharedInner {}; all must be positive, and the last may be 0",
         operation, options.hidden, options.inner, options.maxTokens, options.sharedInner));
   DITRON_RETURN_IF_ERROR(verifyChoice(operation, options.experts, options.topK));
+  if (options.training && options.fp8)
+    return unsupported(fmt::format("{}: training with fp8; choose one of the two", operation));
   if (weights.size() != numRanks)
     return invalidArgument(
         fmt::format("{}: weights of {} ranks are given; there are {}", operation, weights.size(), numRanks));
@@ -132,7 +134,7 @@ Status ExpertParallelMoe::allocate(runtime::Rank &rank, const ExpertParallelMoeW
     DITRON_RETURN_IF_ERROR(
         allocate(own->narrowScales, DataType::F32, maxRows * ceilDivide(options.inner, scaled), "moe_inner_scales"));
   }
-  if (options.fp8)
+  if (options.fp8 || options.training)
     DITRON_RETURN_IF_ERROR(allocate(own->results, options.dtype, maxRows * options.hidden, "moe_results"));
   if (hasShared()) {
     DITRON_RETURN_IF_ERROR(
@@ -142,6 +144,20 @@ Status ExpertParallelMoe::allocate(runtime::Rank &rank, const ExpertParallelMoeW
   }
   ranks[rank.id()] = std::move(own);
   return Status::ok();
+}
+
+ExpertParallelMoe::Saved ExpertParallelMoe::saved(const runtime::Rank &rank) const {
+  const PerRank &own = *ranks[rank.id()];
+  return {.weights = own.weights,
+          .rows = own.rows.pointer(),
+          .offsets = own.offsets.pointer(),
+          .tiles = own.tiles.pointer(),
+          .ids = own.router->ids(),
+          .slotWeights = own.router->weights(),
+          .logits = own.router->logits(),
+          .up = upProblem(),
+          .evenRows = evenRows(),
+          .blockM = upPlan.tile.blockM};
 }
 
 Status ExpertParallelMoe::prepareProducts(runtime::Rank &rank) {

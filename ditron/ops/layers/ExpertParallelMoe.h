@@ -46,6 +46,8 @@ struct ExpertParallelMoeOptions {
   uint32_t concurrentCalls = 1;
   std::optional<ExpertParallelPlan> plan = std::nullopt;
   std::string gpu = {};
+  /// A call's rows stay until the next one, for ExpertParallelMoeBackward.h. Not with fp8.
+  bool training = false;
 };
 
 /// One rank's weights; they stay where they are as long as the layer. At multiples of 16 bytes.
@@ -80,6 +82,17 @@ public:
   Status check(const runtime::Rank &rank) { return experts->check(rank); }
 
   const ExpertParallelMoeOptions &options() const { return optionValues; }
+  const ExpertParallel &exchange() const { return *experts; }
+  /// What a backward needs of a rank's last call, with options.training; the addresses stay.
+  struct Saved {
+    ExpertParallelMoeWeights weights;
+    runtime::Pointer rows, offsets, tiles;     ///< Of the experts of this rank.
+    runtime::Pointer ids, slotWeights, logits; ///< Of the own tokens.
+    GroupedGemmProblem up;                     ///< Of the first product.
+    int64_t evenRows = 0;                      ///< That come where tokens are dealt out evenly.
+    uint32_t blockM = 0;                       ///< Of the tiles.
+  };
+  Saved saved(const runtime::Rank &rank) const;
   /// The form that was chosen.
   const ExpertParallelPlan &plan() const { return experts->plan(); }
   /// Bytes of symmetric memory per rank.
@@ -96,7 +109,7 @@ private:
     std::optional<MoeRouter> router;
     runtime::Buffer rows, scales, offsets, handle, tiles; ///< Of dispatch.
     runtime::Buffer inner, narrow, narrowScales;          ///< Between up and down; the last two with fp8.
-    runtime::Buffer results;                              ///< With fp8; else the rows' memory.
+    runtime::Buffer results;                              ///< With fp8, or for training; else the rows' memory.
     runtime::Buffer sharedInner, sharedOut;
     std::vector<PreparedCall> products; ///< From dispatch's results to those for combine.
     std::map<int64_t, SharedPlan> shared;

@@ -301,6 +301,19 @@ for node_size, zeros in [(8, constexpr(zeros_ptr=None)), (4, ", *bf16:16")]:
     cases.append((library("expert_parallel/low_latency"), "combine", "*bf16:16, *bf16:16, *i32, *bf16:16, *i64:16" + zeros + ", *i64:16" * 3 +
                   ", i64, i32:16, i32:16, i64, i64, i64, i32" + constexpr(WORLD=8, NODE_SIZE=node_size, TOP_K=8, CHUNK=8192, ROWS=8, ROW_CHUNK=1024, SEND=True, RECEIVE=True),
                   "--num-warps 8"))
+of_slots = constexpr(weights_ptr=None, slot_of_row_ptr=None, slot_values_ptr=None)
+for weights in [", *fp32:16, *fp32:16" + of_slots, constexpr(choices_ptr=None, values_ptr=None) + ", *fp32:16, *i32:16, *fp32:16",
+                constexpr(choices_ptr=None, values_ptr=None) + of_slots]:
+    cases.append((library("moe/backward"), "rows_backward", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *i32" + weights + ", i32, i32:16, i32, i32" +
+                  constexpr(TOP_K=8, SLOTS=8, EXPERTS=64, BLOCK=1024)))
+for gathered in [0, 8]:
+    cases.append((library("moe/backward"), "weight_gradient", "*bf16:16, *bf16:16, *fp32:16, *i32" + (", *i32" if gathered else constexpr(slot_of_row_ptr=None)) +
+                  ", i32, i32:16, i32:16" + constexpr(A_SLOTS=0, B_SLOTS=gathered, ADD=True, BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, GROUP_M=8, PRECISION="ieee"),
+                  "--num-warps 8 --num-stages 3"))
+cases.append((library("moe/backward"), "router_backward", "*fp32:16, *i32:16, *fp32:16, *fp32:16, *bf16:16, i32, i32, i32, fp32" +
+              constexpr(TOP_K=8, SLOTS=8, EXPERTS=256, BLOCK=4, SIGMOID=False, NORMALIZED=True)))
+cases.append((library("moe/backward"), "pack_choices", "*i32:16, *fp32:16, *fp32:16, i32" + constexpr(TOP_K=8, SLOTS=8, BLOCK=64)))
+cases.append((library("moe/backward"), "add_elements", "*bf16:16, *bf16:16, *bf16:16, i32" + constexpr(BLOCK=1024)))
 for kernel in ["softmax", "softmax_pairs"]:
     cases.append((library("row_wise"), kernel, "*bf16:16, *bf16:16" + ", i32:16" * 4 + constexpr(BLOCK=4096), "--num-warps 8"))
 for kernel in ["rms_norm", "rms_norm_pairs"]:
