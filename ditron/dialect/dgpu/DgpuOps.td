@@ -105,6 +105,15 @@ def Dgpu_AsyncGatherOp
     Elements (row, column) to (row, column + 15 bytes) of a tile lie one after the other from the address that the region gives for (row,
     column), at a multiple of 16 bytes. Zeros are written where the mask is false. All threads of the partition copy, as by async_copy; the tile has
     no layout in registers, so it needs no memory to be rearranged.
+
+    ```mlir
+    dgpu.async_gather %buffer[%slot] {
+    ^bb0(%row: i32, %column: i32):
+      %begin = tile.addptr %p, %row : !tile.ptr<bf16>, i32
+      %from = tile.addptr %begin, %column : !tile.ptr<bf16>, i32
+      dgpu.address %from mask %c : !tile.ptr<bf16>
+    } : !dgpu.buffer<3 x 64x64 x bf16, #rows>
+    ```
   }];
   let arguments = (ins Dgpu_AnyBuffer:$buffer, I32:$slot);
   let regions = (region SizedRegion<1>:$address);
@@ -113,6 +122,14 @@ def Dgpu_AsyncGatherOp
 }
 def Dgpu_AddressOp : Dgpu_Op<"address", [Pure, Terminator, HasParent<"AsyncGatherOp">]> {
   let summary = "where the elements of an async_gather are, and whether they are";
+  let description = [{
+    Ends the region of an async_gather: the address of the element (row, column), of the buffer's element type. Without a mask all are
+    there.
+
+    ```mlir
+    dgpu.address %from mask %c : !tile.ptr<bf16>
+    ```
+  }];
   let arguments = (ins Tile_PointerLike:$ptr, Optional<I1>:$mask);
   let assemblyFormat = "$ptr (`mask` $mask^)? attr-dict `:` type($ptr)";
 }
@@ -441,11 +458,21 @@ def Dgpu_TakeTurnOp : Dgpu_TurnOp<"take_turn"> {
   let description = [{
     In a consumer of at least two warpgroups; only between pass_turn and take_turn with `first`. With `first` only the first warpgroup does.
     Orders nothing but the start of what follows.
+
+    ```mlir
+    dgpu.take_turn
+    ```
   }];
 }
 def Dgpu_PassTurnOp : Dgpu_TurnOp<"pass_turn"> {
   let summary = "the next warpgroup has its turn; who passes it goes on";
-  let description = [{With `first` only the last warpgroup passes one, to the first.}];
+  let description = [{
+    With `first` only the last warpgroup passes one, to the first.
+
+    ```mlir
+    dgpu.pass_turn first
+    ```
+  }];
 }
 
 def Dgpu_WarpSpecializeOp : Dgpu_Op<"warp_specialize", [NoTerminator, SingleBlock, NoRegionArguments, RecursiveMemoryEffects]> {

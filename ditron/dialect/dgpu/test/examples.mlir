@@ -26,6 +26,28 @@ func.func @order(%p: !tile.ptr<f32>, %q: !tile.ptr<i32>) {
   return
 }
 
+// CHECK-LABEL: func.func @gather
+func.func @gather(%buffer: !dgpu.buffer<3 x 64x64 x bf16, #rows>, %slot: i32, %p: !tile.ptr<bf16>, %c: i1) {
+  // CHECK: dgpu.async_gather %arg0[%arg1] {
+  // CHECK: dgpu.address %{{.*}} mask %arg3 : !tile.ptr<bf16>
+  dgpu.async_gather %buffer[%slot] {
+  ^bb0(%row: i32, %column: i32):
+    %begin = tile.addptr %p, %row : !tile.ptr<bf16>, i32
+    %from = tile.addptr %begin, %column : !tile.ptr<bf16>, i32
+    dgpu.address %from mask %c : !tile.ptr<bf16>
+  } : !dgpu.buffer<3 x 64x64 x bf16, #rows>
+  return
+}
+
+// CHECK-LABEL: func.func @turns
+func.func @turns() {
+  // CHECK: dgpu.pass_turn first
+  dgpu.pass_turn first
+  // CHECK-NEXT: dgpu.take_turn
+  dgpu.take_turn
+  return
+}
+
 // CHECK-LABEL: func.func @specialize
 func.func @specialize(%map: !dgpu.tensor_map, %x: i32, %y: i32, %slot: i32, %parity: i32, %buffer: !dgpu.buffer<3 x 64x64 x bf16, #rows>,
                       %full: !dgpu.mbarriers<3>, %empty: !dgpu.mbarriers<3>) {
