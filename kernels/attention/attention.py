@@ -91,8 +91,7 @@ def attention_forward_by_descriptors(q_ptr, k_ptr, v_ptr, out_ptr, batch_heads, 
     """The same for GPUs with tensor copies, which fetch whole tiles: K and V go on beside the products, and no warp computes addresses.
 
     batch_heads: batch * heads, and so batch_kv_heads. q_stride, kv_stride: elements from head to head. score_scale is positive: then
-    the largest score stays the largest when it is scaled, and scaling and subtraction are one operation. A program computes each
-    num_programs-th tile.
+    the largest score stays the largest when it is scaled, and scaling and subtraction are one operation.
     """
     q_desc = tl.make_tensor_descriptor(q_ptr, shape=[batch_heads, queries, HEAD_DIM], strides=[q_stride, HEAD_DIM, 1],
                                        block_shape=[1, BLOCK_M, HEAD_DIM])
@@ -105,10 +104,24 @@ def attention_forward_by_descriptors(q_ptr, k_ptr, v_ptr, out_ptr, batch_heads, 
     tiles = tl.cdiv(queries, BLOCK_M)
     key_rows = tl.arange(0, BLOCK_N)
     shift = keys - queries
-    # Tiles of one head follow each other and share its keys in the L2 cache; when CAUSAL the last rows have the most work and come first.
-    for item in tl.range(tl.program_id(0), tiles * batch_heads, tl.num_programs(0), warp_specialize=True):
+    items = tiles * batch_heads
+    programs = tl.num_programs(0)
+    # Tiles of one head follow each other and share its keys in the L2 cache. When CAUSAL the last ones have the most work: first and last
+    # ones come by turns, and a program takes two that follow each other, so that all have about as much to do.
+    together = 1
+    if CAUSAL:
+        together = tl.where(items > programs, 2, 1)
+    groups = tl.cdiv(items, together)
+    steps = tl.cdiv(groups - tl.program_id(0), programs) * together
+    if (groups - 1) % programs == tl.program_id(0):
+        steps -= groups * together - items
+    for step in tl.range(0, steps, warp_specialize=True):
+        item = (step // together * programs + tl.program_id(0)) * together + step % together
         head = item // tiles
-        first_query = (tiles - 1 - item % tiles) * BLOCK_M
+        tile = item % tiles
+        if CAUSAL:
+            tile = tl.where(tile % 2 == 0, tiles - 1 - tile // 2, tile // 2)
+        first_query = tile * BLOCK_M
         query_rows = first_query + tl.arange(0, BLOCK_M)
         # Keys below `unmasked` are seen by all rows of the tile; those from there to `end` by some.
         end = keys
