@@ -137,7 +137,7 @@ std::vector<KernelCall> LowLatencyProtocol::combine(const runtime::Rank &rank, c
                          {"stride", rowStride(options().dtype)},
                          {"zeros_ptr", orNone(zeros[rank.id()])},
                          {"most_rows", i64Argument(setting.mostRows)},
-                         {"CHUNK", chunkOf(rank, setting.plan.combineNumWarps, options().dtype, accessesOfThread)},
+                         {"CHUNK", chunkOf(rank, setting.plan.combineNumWarps, options().dtype, /*accesses=*/4)},
                          {"ROWS", copiedRows},
                          {"ROW_CHUNK", chunkOfCopiedRow(rank, setting.plan.combineNumWarps)}});
   return {call};

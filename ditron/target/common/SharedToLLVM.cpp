@@ -161,7 +161,7 @@ public:
       return op.emitOpError("compiler bug: pieces of ")
              << plan.vecElems * elementBytes << " bytes lie together in the slot";
     op.getAddress().walk([&](tile::LoadOp load) { // of each thread by itself
-      load->setAttr(perThreadAttrName, UnitAttr::get(op.getContext()));
+      load->setAttr(dist::perThreadAttrName, UnitAttr::get(op.getContext()));
     });
     Value base = slotAddress(e, type, adaptor.getBuffer().front(), adaptor.getSlot().front());
     Value thread = threadPart(e, target, threads);
