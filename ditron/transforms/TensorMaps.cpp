@@ -83,22 +83,22 @@ static int64_t divisorOf(BlockArgument argument) {
 }
 
 /// The tile as a matrix: without the outer dimensions of one element.
-static layout::Shape matrixShape(tile::DescriptorType descriptor) {
-  ArrayRef<int64_t> shape = descriptor.getShape().take_back(2);
-  return layout::Shape(shape.begin(), shape.end());
+static layout::Shape matrixShape(ArrayRef<int64_t> shape) {
+  ArrayRef<int64_t> matrix = shape.take_back(2);
+  return layout::Shape(matrix.begin(), matrix.end());
 }
 
 /// How tensor copies hold a tile of the descriptor.
 static layout::CopyForm copyFormOf(tile::DescriptorType descriptor) {
-  return layout::copyForm(matrixShape(descriptor), analysis::sharedElementBits(descriptor.getElementType()));
+  return layout::copyForm(matrixShape(descriptor.getShape()), analysis::sharedElementBits(descriptor.getElementType()));
 }
 
 dgpu::BufferType copyBufferType(tile::DescriptorType descriptor, int64_t slots) {
-  return copyBufferType(RankedTensorType::get(matrixShape(descriptor), descriptor.getElementType()), slots);
+  return copyBufferType(RankedTensorType::get(descriptor.getShape(), descriptor.getElementType()), slots);
 }
 
 dgpu::BufferType copyBufferType(RankedTensorType tile, int64_t slots) {
-  const layout::Shape shape(tile.getShape().begin(), tile.getShape().end());
+  const layout::Shape shape = matrixShape(tile.getShape());
   MLIRContext *context = tile.getContext();
   const layout::CopyForm form = layout::copyForm(shape, analysis::sharedElementBits(tile.getElementType()));
   return dgpu::BufferType::get(context, slots, shape, tile.getElementType(),
@@ -204,7 +204,7 @@ static Attribute sourceOf(Value value, Builder &builder) {
 /// How many boxes a tile has.
 static int64_t countBoxes(tile::DescriptorType type, const layout::CopyForm &form) {
   int64_t count = 1;
-  for (auto [extent, box] : llvm::zip_equal(matrixShape(type), form.box))
+  for (auto [extent, box] : llvm::zip_equal(matrixShape(type.getShape()), form.box))
     count *= extent / box;
   return count;
 }
