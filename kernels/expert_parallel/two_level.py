@@ -16,6 +16,7 @@ node's slots it adds in fp32, not rounded.
 **Why nothing is overwritten too early.** Every rank tells every other one in every call of a dispatch, itself or by a forwarder. A rank that sends or forwards call g + 2
 has received g + 1, so that all ranks have sent g + 1, and are done with all of g. In a combine the ranks of a node tell each other, and those of a
 place: a rank that stores results of call g + 2 has heard in g + 1 from its node, and one that puts sums has heard in g + 1 from those of its place.
+Words that other nodes raise are of a set for the same reason: what is put in call g + 1 may overtake what was put in g.
 """
 import triton
 import triton.language as tl
@@ -314,7 +315,7 @@ def send_sums(handle_ptr, through_ptr, sums_ptr, row_ptr, signals_ptr, heard_ptr
     if is_last_block(arrivals_ptr, call):
         for i in range(1 + tid(0), NODES, num_threads()):
             other = (node + i) % NODES
-            libshmem_device.signal_op(heard_ptr + node, call, libshmem_device.NVSHMEM_SIGNAL_SET, other * NODE_SIZE + rank % NODE_SIZE)
+            libshmem_device.signal_op(heard_ptr + set * NODES + node, call, libshmem_device.NVSHMEM_SIGNAL_SET, other * NODE_SIZE + rank % NODE_SIZE)
 
 
 @triton.jit
@@ -354,7 +355,7 @@ def add_nodes(out_ptr, addend_ptr, handle_ptr, slots_ptr, sums_ptr, signals_ptr,
     # Of all nodes, whether or not they had a sum for this rank: what the sets rely on.
     for each in range(NODES):
         if each != node:
-            dl.wait(heard_ptr + each, 1, "sys", "acquire", waitValue=call, compare="ge")
+            dl.wait(heard_ptr + set * NODES + each, 1, "sys", "acquire", waitValue=call, compare="ge")
 
 
 @triton.jit(do_not_specialize=["tokens", "max_rows", "most_rows", "max_slots", "rank"], do_not_specialize_on_alignment=["handle_ptr"])
@@ -364,7 +365,7 @@ def combine_by_nodes(rows_ptr, out_ptr, handle_ptr, slots_ptr, through_ptr, sums
     """Operands as low_latency.py's combine has them. SEND waits for nobody; RECEIVE sends what this node has of others' tokens, and adds.
 
     Symmetric: slots_ptr [2, max_slots, stride], through_ptr [2, NODES, max_slots, stride], sums_ptr [2, NODES, max_tokens, stride], signals_ptr
-    [2, NODES, max_tokens], words_ptr [NODE_SIZE], heard_ptr [NODES]. Of the rank: row_ptr [blocks, stride]; sent_ptr, received_ptr [blocks];
+    [2, NODES, max_tokens], words_ptr [NODE_SIZE], heard_ptr [2, NODES]. Of the rank: row_ptr [blocks, stride]; sent_ptr, received_ptr [blocks];
     arrivals_ptr [2].
     """
     if SEND:

@@ -75,7 +75,7 @@ Status TwoLevelProtocol::allocate() {
       {&through, options().dtype, sets * nodes * maxSlots() * stride, "ep_combine_through"},
       {&sums, options().dtype, records * stride, "ep_combine_sums"},
       {&sumsArrived, DataType::I64, records, "ep_combine_sums_arrived"},
-      {&heard, DataType::I64, nodes, "ep_combine_nodes"}};
+      {&heard, DataType::I64, sets * nodes, "ep_combine_nodes"}};
   for (const auto &[buffer, type, count, name] : shared) {
     DITRON_ASSIGN_OR_RETURN(*buffer, world().allocateSymmetric(type, count, name));
   }
