@@ -1,12 +1,13 @@
-"""Expert parallelism for few tokens: each row goes straight to the rank of its expert, and comes back the same way.
+"""Expert parallelism for few tokens: each row goes straight to the ranks of its experts, and each result straight back.
 
 Rank r has the experts [r * LOCAL, (r + 1) * LOCAL). A *slot* is one choice of one token (kernels/moe/routing.py). A slot whose expert is
 none of [0, experts) has no row, nor has one that is not among the first `capacity` slots of its expert on its rank.
 
-**Dispatch.** The row of a slot is stored in the receiver's memory at [expert there][source][place], where the place is the number of slots
-before it that have the same expert: known without asking anybody. The last block of the sender to arrive tells each receiver how many rows
-each of its experts has: one word [expert there][source] with the number of the call above the count. The receiver has waited for all words
-when it knows where each row goes in the result: by expert, then by source, then by slot.
+**Dispatch.** A token's row is stored once in the memory of each rank that has experts of it, at [source][token]. Beside it, of each slot, its
+*origin*, which slot it is, at [expert there][source][place], where the place is the number of slots before it that have the same expert: known without
+asking anybody. The last block of the sender to arrive tells each receiver how many slots each of its experts has: one word [expert there][source]
+with the number of the call above the count. The receiver has waited for all words when it knows where each row goes in the result: by expert,
+then by source, then by slot.
 
 **Combine.** The result of a row is stored at [slot] in the memory of the rank that it came from; the last block to arrive says so to all
 ranks. Who has heard from all adds the slots of each token, in their order.
@@ -106,53 +107,97 @@ def place_token(ids_ptr, weights_ptr, places_ptr, max_slots, token, experts, cap
 
 
 @triton.jit
-def send_token(x_ptr, ids_ptr, places_ptr, slots_ptr, scales_ptr, origins_ptr, staged_ptr, staged_scales_ptr, first, hidden, stride, local,
-               capacity, rank, WORLD: tl.constexpr, NODE_SIZE: tl.constexpr, TOP_K: tl.constexpr, CHUNK: tl.constexpr):
-    """The row x_ptr [hidden] of the token whose first slot is `first`, to all that it has chosen. The pointers to memory of the ranks are those
-    of this call's set, staged_ptr [stride] and staged_scales_ptr those of the block."""
-    scales = tl.cdiv(hidden, SCALED)
+def scales_at(scales_ptr, row, hidden):
+    """Those of a row, or None where there are none."""
+    if scales_ptr is not None:
+        return scales_ptr + row * tl.cdiv(hidden, SCALED)
+    else:
+        return None
+
+
+@triton.jit
+def targets_of(ids_ptr, places_ptr, source, local, capacity, WORLD: tl.constexpr, TOP_K: tl.constexpr):
+    """Of the slots of a source's token, whose experts and places begin at the pointers: the rank of the expert, -1 if it has no row; where the origin
+    lies there; and whether the row goes to that rank with this slot, the first that is there."""
     # All of them before the rows: the latency of memory is paid once.
     targets = ()
-    places = ()
+    origins = ()
     for j in tl.static_range(TOP_K):
-        place = tl.load(places_ptr + first + j)
-        expert = tl.load(ids_ptr + first + j)
+        place = tl.load(places_ptr + j)
+        expert = tl.load(ids_ptr + j)
         targets = targets + (tl.where(place >= 0, expert // local, -1),)
-        places = places + (((expert % local) * WORLD + rank).to(tl.int64) * capacity + place,)
+        origins = origins + (((expert % local) * WORLD + source).to(tl.int64) * capacity + place,)
+    takes_row = ()
+    for j in tl.static_range(TOP_K):
+        is_first = targets[j] >= 0
+        for i in tl.static_range(j):
+            is_first = is_first & (targets[i] != targets[j])
+        takes_row = takes_row + (is_first,)
+    return targets, origins, takes_row
+
+
+@triton.jit
+def store_origins(origins_ptr, targets, origins, first, rank, NODE_SIZE: tl.constexpr, TOP_K: tl.constexpr):
+    """Of the slots from `first` on, to the ranks of this node."""
+    for j in tl.static_range(TOP_K):
+        if (targets[j] >= 0) & is_here(targets[j], rank, NODE_SIZE):
+            tl.store(dl.symm_at(origins_ptr, targets[j]) + origins[j], (first + j).to(tl.int32))
+
+
+@triton.jit
+def store_part(row, scale, slots_ptr, scales_ptr, targets, takes_row, begin, lanes, hidden, rank, NODE_SIZE: tl.constexpr, TOP_K: tl.constexpr,
+               CHUNK: tl.constexpr):
+    """CHUNK elements of a row from `begin` on and, where there are some, their scales, to the ranks of this node that take it. slots_ptr, scales_ptr:
+    where the row lies on each of them."""
+    blocks = tl.arange(0, CHUNK // SCALED)
+    for j in tl.static_range(TOP_K):
+        if takes_row[j] & is_here(targets[j], rank, NODE_SIZE):
+            tl.store(dl.symm_at(slots_ptr, targets[j]) + begin + lanes, row, mask=lanes < hidden - begin)
+            if scales_ptr is not None:
+                tl.store(dl.symm_at(scales_ptr, targets[j]) + begin // SCALED + blocks, scale, mask=blocks < tl.cdiv(hidden, SCALED) - begin // SCALED)
+
+
+@triton.jit
+def store_token(x_ptr, slots_ptr, scales_ptr, staged_ptr, staged_scales_ptr, targets, takes_row, hidden, rank, NODE_SIZE: tl.constexpr,
+                TOP_K: tl.constexpr, CHUNK: tl.constexpr):
+    """The row x_ptr [hidden], narrow where there are scales, to the ranks of this node that take it, and to staged_ptr unless that is None."""
+    scales = tl.cdiv(hidden, SCALED)
     for begin in range(0, hidden, CHUNK):
         if scales_ptr is not None:
             blocks = tl.arange(0, CHUNK // SCALED)
             lanes = scaled_lanes(CHUNK)
             row, scale = quantize(x_ptr + begin, hidden - begin, slots_ptr.dtype.element_ty, CHUNK)
-            if NODE_SIZE < WORLD:
-                tl.store(staged_ptr + begin + lanes, row, mask=lanes < hidden - begin)
+            if staged_ptr is not None:
                 tl.store(staged_scales_ptr + begin // SCALED + blocks, scale, mask=blocks < scales - begin // SCALED)
         else:
             lanes = tl.arange(0, CHUNK)
             row = tl.load(x_ptr + begin + lanes, mask=lanes < hidden - begin)
-        for j in tl.static_range(TOP_K):
-            target = targets[j]
-            at = places[j]
-            if (target >= 0) & is_here(target, rank, NODE_SIZE):
-                tl.store(dl.symm_at(slots_ptr, target) + at * stride + begin + lanes, row, mask=lanes < hidden - begin)
-                if scales_ptr is not None:
-                    tl.store(dl.symm_at(scales_ptr, target) + at * scales + begin // SCALED + blocks, scale,
-                             mask=blocks < scales - begin // SCALED)
-                if begin == 0:
-                    tl.store(dl.symm_at(origins_ptr, target) + at, (first + j).to(tl.int32))
+            scale = None
+        if staged_ptr is not None:
+            tl.store(staged_ptr + begin + lanes, row, mask=lanes < hidden - begin)
+        store_part(row, scale, slots_ptr, scales_ptr, targets, takes_row, begin, lanes, hidden, rank, NODE_SIZE, TOP_K, CHUNK)
+
+
+@triton.jit
+def send_token(x_ptr, ids_ptr, places_ptr, slots_ptr, scales_ptr, origins_ptr, staged_ptr, staged_scales_ptr, first, hidden, local, capacity, rank,
+               WORLD: tl.constexpr, NODE_SIZE: tl.constexpr, TOP_K: tl.constexpr, CHUNK: tl.constexpr):
+    """The row x_ptr [hidden] of the token whose first slot is `first`, to the ranks of all experts that it has chosen. slots_ptr, scales_ptr: where it lies
+    on each of them; origins_ptr: that of this call's set; staged_ptr, staged_scales_ptr: those of the block."""
+    targets, origins, takes_row = targets_of(ids_ptr + first, places_ptr + first, rank, local, capacity, WORLD, TOP_K)
+    store_origins(origins_ptr, targets, origins, first, rank, NODE_SIZE, TOP_K)
+    store_token(x_ptr, slots_ptr, scales_ptr, staged_ptr, staged_scales_ptr, targets, takes_row, hidden, rank, NODE_SIZE, TOP_K, CHUNK)
     if NODE_SIZE < WORLD:
         row_bytes = hidden * (slots_ptr.dtype.element_ty.primitive_bitwidth // 8)
         for j in tl.static_range(TOP_K):
-            target = targets[j]
-            at = places[j]
-            if (target >= 0) & (not is_here(target, rank, NODE_SIZE)):
-                if scales_ptr is not None:
-                    libshmem_device.putmem_block(slots_ptr + at * stride, staged_ptr, row_bytes, target)
-                    libshmem_device.putmem_block(scales_ptr + at * scales, staged_scales_ptr, scales * 4, target)
-                else:
-                    libshmem_device.putmem_block(slots_ptr + at * stride, x_ptr, row_bytes, target)
+            if (targets[j] >= 0) & (not is_here(targets[j], rank, NODE_SIZE)):
+                if takes_row[j]:
+                    if scales_ptr is not None:
+                        libshmem_device.putmem_block(slots_ptr, staged_ptr, row_bytes, targets[j])
+                        libshmem_device.putmem_block(scales_ptr, staged_scales_ptr, tl.cdiv(hidden, SCALED) * 4, targets[j])
+                    else:
+                        libshmem_device.putmem_block(slots_ptr, x_ptr, row_bytes, targets[j])
                 if tid(0) == 0:
-                    libshmem_device.int_p(origins_ptr + at, (first + j).to(tl.int32), target)
+                    libshmem_device.int_p(origins_ptr + origins[j], (first + j).to(tl.int32), targets[j])
 
 
 @triton.jit
@@ -170,18 +215,15 @@ def send_tokens(x_ptr, ids_ptr, weights_ptr, handle_ptr, slots_ptr, scales_ptr, 
         tl.store(counts_ptr + expert, min(count.to(tl.int64), capacity))
         if (count > capacity) & (tid(0) == 0):
             report(error_ptr, DROPS_SLOTS, expert, count.to(tl.int64), capacity)
-    rows = set * experts * capacity
-    slots_ptr += rows * stride
-    origins_ptr += rows
-    if scales_ptr is not None:
-        scales_ptr += rows * tl.cdiv(hidden, SCALED)
-        if NODE_SIZE < WORLD:
-            staged_ptr += block * stride
-            staged_scales_ptr += block * tl.cdiv(hidden, SCALED)
+    origins_ptr += set * experts * capacity
+    rows = (set * WORLD + rank) * (max_slots // TOP_K)
+    if staged_ptr is not None:
+        staged_ptr += block * stride
+        staged_scales_ptr += block * tl.cdiv(hidden, SCALED)
     for own in range(block, tokens, blocks):
         place_token(ids_ptr, weights_ptr, handle_ptr + HANDLE_BEGIN, max_slots, own, experts, capacity, TOP_K, SLOTS, SCAN)
-        send_token(x_ptr + own * hidden, ids_ptr, handle_ptr + HANDLE_BEGIN, slots_ptr, scales_ptr, origins_ptr, staged_ptr, staged_scales_ptr,
-                   own * TOP_K, hidden, stride, local, capacity, rank, WORLD, NODE_SIZE, TOP_K, CHUNK)
+        send_token(x_ptr + own * hidden, ids_ptr, handle_ptr + HANDLE_BEGIN, slots_ptr + (rows + own) * stride, scales_at(scales_ptr, rows + own, hidden),
+                   origins_ptr, staged_ptr, staged_scales_ptr, own * TOP_K, hidden, local, capacity, rank, WORLD, NODE_SIZE, TOP_K, CHUNK)
     end_of_puts(NODE_SIZE, WORLD)
     if is_last_block(arrivals_ptr, call):
         for expert in range(tid(0), experts, num_threads()):
@@ -221,8 +263,8 @@ def count_rows(words_ptr, offsets_ptr, handle_ptr, error_ptr, tells, experts, ma
 
 @triton.jit
 def receive_tokens(rows_ptr, row_scales_ptr, offsets_ptr, handle_ptr, slots_ptr, scales_ptr, origins_ptr, words_ptr, received_ptr,
-                   error_ptr, hidden, stride, experts, capacity, max_rows, max_slots, rank, WORLD: tl.constexpr, EXPERTS: tl.constexpr,
-                   ROWS: tl.constexpr, ROW_CHUNK: tl.constexpr):
+                   error_ptr, hidden, stride, experts, capacity, max_rows, max_slots, rank, WORLD: tl.constexpr, TOP_K: tl.constexpr,
+                   EXPERTS: tl.constexpr, ROWS: tl.constexpr, ROW_CHUNK: tl.constexpr):
     block = tl.cast(tl.program_id(0), tl.int64)
     call = tl.load(received_ptr + block) + 1
     set = call % 2
@@ -240,9 +282,10 @@ def receive_tokens(rows_ptr, row_scales_ptr, offsets_ptr, handle_ptr, slots_ptr,
         is_row = row < total
         own = tl.sum((ends[None, :] <= row[:, None]).to(tl.int32), axis=1)
         begin = tl.sum(tl.where(segment[None, :] < own[:, None], counts[None, :], 0), axis=1)
-        at = (set * experts + own) * capacity + (row - begin)
-        origin = tl.load(origins_ptr + at, mask=is_row, other=0) + (own % WORLD) * tl.cast(max_slots, tl.int32)
-        tl.store(origin_ptr + row, origin, mask=is_row)
+        source = own % WORLD
+        slot = tl.load(origins_ptr + (set * experts + own) * capacity + (row - begin), mask=is_row, other=0)
+        tl.store(origin_ptr + row, slot + source * tl.cast(max_slots, tl.int32), mask=is_row)
+        at = (set * WORLD + source) * (max_slots // TOP_K) + slot // TOP_K
         is_kept = is_row & (row < max_rows)
         number = row.to(tl.int64)
         copy_rows(rows_ptr, number * hidden, slots_ptr, at * stride, is_kept, hidden, ROW_CHUNK)
@@ -263,10 +306,10 @@ def dispatch(x_ptr, ids_ptr, weights_ptr, rows_ptr, row_scales_ptr, offsets_ptr,
     shape to the handle. RECEIVE: rows_ptr [max_rows, hidden] becomes what came, row_scales_ptr [max_rows, ceil(hidden / SCALED)] its scales
     where there are some, offsets_ptr [LOCAL + 1] where each expert's rows begin.
 
-    Symmetric: slots_ptr [2, LOCAL, WORLD, capacity, stride], scales_ptr [2, LOCAL, WORLD, capacity, ceil(hidden / SCALED)] (or None: rows
+    Symmetric: slots_ptr [2, WORLD, max_slots / TOP_K, stride], scales_ptr [2, WORLD, max_slots / TOP_K, ceil(hidden / SCALED)] (or None: rows
     go as they are), origins_ptr [2, LOCAL, WORLD, capacity], words_ptr [2, LOCAL, WORLD]. Of the rank: counts_ptr
-    [experts]; sent_ptr, received_ptr [blocks]; arrivals_ptr [1]; error_ptr [4], see report(); where there are several nodes and scales, staged_ptr
-    [blocks, stride], staged_scales_ptr [blocks, ceil(hidden / SCALED)]. With SEND and RECEIVE all blocks must find a
+    [experts]; sent_ptr, received_ptr [blocks]; arrivals_ptr [1]; error_ptr [4], see report(); where there are several nodes and scales, else
+    None, staged_ptr [blocks, stride], staged_scales_ptr [blocks, ceil(hidden / SCALED)]. With SEND and RECEIVE all blocks must find a
     place at once, since those of all ranks wait for each other. SLOTS and EXPERTS are powers of two, no less than TOP_K and experts. A sender moves
     a token CHUNK elements at a time, a receiver ROWS rows, ROW_CHUNK elements of each.
     """
@@ -276,7 +319,8 @@ def dispatch(x_ptr, ids_ptr, weights_ptr, rows_ptr, row_scales_ptr, offsets_ptr,
                     SLOTS, CHUNK, SCAN)
     if RECEIVE:
         receive_tokens(rows_ptr, row_scales_ptr, offsets_ptr, handle_ptr, slots_ptr, scales_ptr, origins_ptr, words_ptr,
-                       received_ptr, error_ptr, hidden, stride, experts, capacity, max_rows, max_slots, rank, WORLD, EXPERTS, ROWS, ROW_CHUNK)
+                       received_ptr, error_ptr, hidden, stride, experts, capacity, max_rows, max_slots, rank, WORLD, TOP_K, EXPERTS, ROWS,
+                       ROW_CHUNK)
 
 
 @triton.jit

@@ -6,8 +6,8 @@ place. Between nodes only ranks with the same place talk to each other, by puts 
 **Dispatch.** For experts on the own node a token is stored as in low_latency.py. For each other node that has experts of it, it is put, as one
 *record*, into the inbox of the rank with the sender's place there: its row, its scales, then of each slot expert, place and weight, and its number. Records
 lie in an inbox in the order in which the sender's blocks came; where rows go stands in the record, so that this order decides nothing. At the end the
-sender puts how many rows each expert of that node gets, and, as the signal, how many records there are. Whoever has an inbox *forwards*: stores each row to the ranks
-of its experts on the node, and tells these the counts in the sender's name. So a receiver sees no difference, and is low_latency's.
+sender puts how many rows each expert of that node gets, and, as the signal, how many records there are. Whoever has an inbox *forwards*: stores each row once to each
+rank of its experts on the node, as the sender would, and tells these the counts in the sender's name. So a receiver sees no difference, and is low_latency's.
 
 **Combine.** Results of tokens of the own node are stored there, those of others at the rank that had forwarded them. That rank adds the slots
 of a token, times the weights that came with it, in fp32 in their order, and puts the sum, rounded, to the token's rank, which adds the nodes in their order; the own
@@ -25,8 +25,9 @@ from triton_dist.language.extra import libshmem_device
 from triton_dist.language.extra.language_extra import __syncthreads, ld, num_threads, st, tid
 
 from ..collectives.pairs import report
-from ..moe.block_scales import SCALED, quantize, scaled_lanes
-from .low_latency import DROPS_SLOTS, HANDLE_BEGIN, count_slots_of, is_here, is_last_block, place_token, receive_tokens
+from ..moe.block_scales import SCALED
+from .low_latency import (DROPS_SLOTS, HANDLE_BEGIN, count_slots_of, is_last_block, place_token, receive_tokens, scales_at, store_origins, store_part,
+                          store_token, targets_of)
 
 # The handle has places, weights and origins as low_latency.py's; behind them [max_slots] the node of each slot's expert or -1, then of the inbox of
 # each node: [NODES] how many records there were, [NODES, max_tokens] their tokens, [NODES, max_slots] the weights of their slots, and whether those are of this node.
@@ -39,35 +40,20 @@ def begin_of_nodes(max_slots, most_rows):
 
 
 @triton.jit
-def record_token(x_ptr, ids_ptr, places_ptr, record_ptr, slots_ptr, scales_ptr, origins_ptr, first, hidden, stride, keys, local, capacity, max_slots, rank,
+def row_of_record(record_ptr, keys, hidden, element: tl.constexpr):
+    """Row and scales of a record. keys: words of it before those of its slots."""
+    return (tl.cast(record_ptr, tl.pointer_type(element)), tl.cast(record_ptr + (keys - tl.cdiv(hidden, SCALED)), tl.pointer_type(tl.float32)))
+
+
+@triton.jit
+def record_token(x_ptr, ids_ptr, places_ptr, record_ptr, slots_ptr, scales_ptr, origins_ptr, first, hidden, keys, local, capacity, max_slots, rank,
                  WORLD: tl.constexpr, NODE_SIZE: tl.constexpr, TOP_K: tl.constexpr, SLOTS: tl.constexpr, CHUNK: tl.constexpr):
-    """The row x_ptr [hidden] of the token whose first slot is `first` to the own node's ranks that it has chosen, and into a record. keys: words of
-    a record before those of its slots."""
-    scales = tl.cdiv(hidden, SCALED)
-    row_ptr = tl.cast(record_ptr, tl.pointer_type(slots_ptr.dtype.element_ty))
-    row_scales_ptr = tl.cast(record_ptr + (keys - scales), tl.pointer_type(tl.float32))
-    for begin in range(0, hidden, CHUNK):
-        if scales_ptr is not None:
-            blocks = tl.arange(0, CHUNK // SCALED)
-            lanes = scaled_lanes(CHUNK)
-            row, scale = quantize(x_ptr + begin, hidden - begin, slots_ptr.dtype.element_ty, CHUNK)
-            tl.store(row_scales_ptr + begin // SCALED + blocks, scale, mask=blocks < scales - begin // SCALED)
-        else:
-            lanes = tl.arange(0, CHUNK)
-            row = tl.load(x_ptr + begin + lanes, mask=lanes < hidden - begin)
-        tl.store(row_ptr + begin + lanes, row, mask=lanes < hidden - begin)
-        for j in tl.static_range(TOP_K):
-            place = tl.load(places_ptr + first + j)
-            expert = tl.load(ids_ptr + first + j)
-            target = expert // local
-            if (place >= 0) & is_here(target, rank, NODE_SIZE):
-                at = ((expert % local) * WORLD + rank).to(tl.int64) * capacity + place
-                tl.store(dl.symm_at(slots_ptr, target) + at * stride + begin + lanes, row, mask=lanes < hidden - begin)
-                if scales_ptr is not None:
-                    tl.store(dl.symm_at(scales_ptr, target) + at * scales + begin // SCALED + blocks, scale,
-                             mask=blocks < scales - begin // SCALED)
-                if begin == 0:
-                    tl.store(dl.symm_at(origins_ptr, target) + at, (first + j).to(tl.int32))
+    """The row x_ptr [hidden] of the token whose first slot is `first` to the own node's ranks that it has chosen, and into a record. slots_ptr,
+    scales_ptr: where it lies on each of them."""
+    row_ptr, row_scales_ptr = row_of_record(record_ptr, keys, hidden, slots_ptr.dtype.element_ty)
+    targets, origins, takes_row = targets_of(ids_ptr + first, places_ptr + first, rank, local, capacity, WORLD, TOP_K)
+    store_origins(origins_ptr, targets, origins, first, rank, NODE_SIZE, TOP_K)
+    store_token(x_ptr, slots_ptr, scales_ptr, row_ptr, row_scales_ptr, targets, takes_row, hidden, rank, NODE_SIZE, TOP_K, CHUNK)
     slot = tl.arange(0, SLOTS)
     is_slot = slot < TOP_K
     keys_ptr = record_ptr + keys
@@ -95,11 +81,8 @@ def send_records(x_ptr, ids_ptr, weights_ptr, handle_ptr, slots_ptr, scales_ptr,
         tl.store(counts_ptr + expert, min(count.to(tl.int64), capacity))
         if (count > capacity) & (tid(0) == 0):
             report(error_ptr, DROPS_SLOTS, expert, count.to(tl.int64), capacity)
-    rows = set * experts * capacity
-    slots_ptr += rows * stride
-    origins_ptr += rows
-    if scales_ptr is not None:
-        scales_ptr += rows * tl.cdiv(hidden, SCALED)
+    origins_ptr += set * experts * capacity
+    rows = (set * WORLD + rank) * max_tokens
     record_ptr += block * record_words
     places_ptr = handle_ptr + HANDLE_BEGIN
     nodes_ptr = handle_ptr + begin_of_nodes(max_slots, most_rows)
@@ -108,8 +91,8 @@ def send_records(x_ptr, ids_ptr, weights_ptr, handle_ptr, slots_ptr, scales_ptr,
     for own in range(block, tokens, blocks):
         first = own * TOP_K
         place_token(ids_ptr, weights_ptr, places_ptr, max_slots, own, experts, capacity, TOP_K, SLOTS, SCAN)
-        record_token(x_ptr + own * hidden, ids_ptr, places_ptr, record_ptr, slots_ptr, scales_ptr, origins_ptr, first, hidden, stride, keys, local,
-                     capacity, max_slots, rank, WORLD, NODE_SIZE, TOP_K, SLOTS, CHUNK)
+        record_token(x_ptr + own * hidden, ids_ptr, places_ptr, record_ptr, slots_ptr + (rows + own) * stride, scales_at(scales_ptr, rows + own, hidden),
+                     origins_ptr, first, hidden, keys, local, capacity, max_slots, rank, WORLD, NODE_SIZE, TOP_K, SLOTS, CHUNK)
         places = tl.load(places_ptr + first + slot, mask=slot < TOP_K, other=-1)
         nodes = tl.load(ids_ptr + first + slot, mask=slot < TOP_K, other=0) // local // NODE_SIZE
         nodes = tl.where(places >= 0, nodes, -1)
@@ -140,13 +123,11 @@ def send_records(x_ptr, ids_ptr, weights_ptr, handle_ptr, slots_ptr, scales_ptr,
 
 
 @triton.jit
-def forward_record(record_ptr, slots_ptr, scales_ptr, origins_ptr, tokens_ptr, weights_ptr, item, source, hidden, stride, keys, local, capacity, max_slots,
+def forward_record(record_ptr, slots_ptr, scales_ptr, origins_ptr, tokens_ptr, weights_ptr, item, source, rows, hidden, stride, keys, local, capacity,
                    rank, has_slots, WORLD: tl.constexpr, NODE_SIZE: tl.constexpr, TOP_K: tl.constexpr, SLOTS: tl.constexpr, CHUNK: tl.constexpr):
-    """One record of an inbox to the ranks of this node. tokens_ptr, weights_ptr: the handle's of that inbox; has_slots words behind the latter stands
-    which slots are of this node."""
-    scales = tl.cdiv(hidden, SCALED)
-    row_ptr = tl.cast(record_ptr, tl.pointer_type(slots_ptr.dtype.element_ty))
-    row_scales_ptr = tl.cast(record_ptr + (keys - scales), tl.pointer_type(tl.float32))
+    """One record of an inbox to the ranks of this node. rows: where those of the source begin, counted in rows; tokens_ptr, weights_ptr: the handle's of that
+    inbox; has_slots words behind the latter stands which slots are of this node."""
+    row_ptr, row_scales_ptr = row_of_record(record_ptr, keys, hidden, slots_ptr.dtype.element_ty)
     keys_ptr = record_ptr + keys
     token = tl.load(keys_ptr + 3 * TOP_K)
     slot = tl.arange(0, SLOTS)
@@ -158,24 +139,18 @@ def forward_record(record_ptr, slots_ptr, scales_ptr, origins_ptr, tokens_ptr, w
     kept_ptr = weights_ptr + item * TOP_K
     tl.store(kept_ptr + slot, tl.load(keys_ptr + 2 * TOP_K + slot, mask=is_slot, other=0), mask=is_slot)
     tl.store(kept_ptr + has_slots + slot, is_own.to(tl.int32), mask=is_slot)
+    targets, origins, takes_row = targets_of(keys_ptr, keys_ptr + TOP_K, source, local, capacity, WORLD, TOP_K)
+    store_origins(origins_ptr, targets, origins, token * TOP_K, rank, NODE_SIZE, TOP_K)
+    slots_ptr += (rows + token) * stride
+    scales_ptr = scales_at(scales_ptr, rows + token, hidden)
+    lanes = tl.arange(0, CHUNK)
+    blocks = tl.arange(0, CHUNK // SCALED)
     for begin in range(0, hidden, CHUNK):
-        lanes = tl.arange(0, CHUNK)
         row = tl.load(row_ptr + begin + lanes, mask=lanes < hidden - begin)
+        scale = None
         if scales_ptr is not None:
-            blocks = tl.arange(0, CHUNK // SCALED)
-            scale = tl.load(row_scales_ptr + begin // SCALED + blocks, mask=blocks < scales - begin // SCALED, other=0.0)
-        for j in tl.static_range(TOP_K):
-            expert = tl.load(keys_ptr + j)
-            place = tl.load(keys_ptr + TOP_K + j)
-            target = expert // local
-            if (place >= 0) & is_here(target, rank, NODE_SIZE):
-                at = ((expert % local) * WORLD + source).to(tl.int64) * capacity + place
-                tl.store(dl.symm_at(slots_ptr, target) + at * stride + begin + lanes, row, mask=lanes < hidden - begin)
-                if scales_ptr is not None:
-                    tl.store(dl.symm_at(scales_ptr, target) + at * scales + begin // SCALED + blocks, scale,
-                             mask=blocks < scales - begin // SCALED)
-                if begin == 0:
-                    tl.store(dl.symm_at(origins_ptr, target) + at, token * TOP_K + j)
+            scale = tl.load(row_scales_ptr + begin // SCALED + blocks, mask=blocks < tl.cdiv(hidden, SCALED) - begin // SCALED, other=0.0)
+        store_part(row, scale, slots_ptr, scales_ptr, targets, takes_row, begin, lanes, hidden, rank, NODE_SIZE, TOP_K, CHUNK)
 
 
 @triton.jit
@@ -190,11 +165,7 @@ def forward_records(handle_ptr, slots_ptr, scales_ptr, origins_ptr, words_ptr, i
     local = experts // WORLD
     node = rank // NODE_SIZE
     max_tokens = max_slots // TOP_K
-    rows = set * experts * capacity
-    slots_ptr += rows * stride
-    origins_ptr += rows
-    if scales_ptr is not None:
-        scales_ptr += rows * tl.cdiv(hidden, SCALED)
+    origins_ptr += set * experts * capacity
     records_of_ptr = handle_ptr + begin_of_nodes(max_slots, most_rows) + max_slots
     tokens_ptr = records_of_ptr + NODES
     weights_ptr = tokens_ptr + NODES * max_tokens
@@ -210,8 +181,8 @@ def forward_records(handle_ptr, slots_ptr, scales_ptr, origins_ptr, words_ptr, i
             at = (set * NODES + other) * max_tokens + item
             came = dl.wait(signals_ptr + at, 1, "sys", "acquire", waitValue=call, compare="ge")
             forward_record(dl.consume_token(inbox_ptr + at * record_words, came), slots_ptr, scales_ptr, origins_ptr, tokens_ptr + other * max_tokens,
-                           weights_ptr + other * max_slots, item, source, hidden, stride, keys, local, capacity, max_slots, rank, NODES * max_slots,
-                           WORLD, NODE_SIZE, TOP_K, SLOTS, CHUNK)
+                           weights_ptr + other * max_slots, item, source, (set * WORLD + source) * max_tokens, hidden, stride, keys, local, capacity, rank,
+                           NODES * max_slots, WORLD, NODE_SIZE, TOP_K, SLOTS, CHUNK)
         if is_last_block(arrivals_ptr + other, call):
             of_node = NODE_SIZE * local
             for i in range(tid(0), of_node, num_threads()):
@@ -243,7 +214,7 @@ def dispatch_by_nodes(x_ptr, ids_ptr, weights_ptr, rows_ptr, row_scales_ptr, off
                         arrivals_ptr + 1, hidden, stride, record_words, keys, experts, capacity, max_slots, most_rows, rank, WORLD, NODE_SIZE, TOP_K,
                         SLOTS, CHUNK)
         receive_tokens(rows_ptr, row_scales_ptr, offsets_ptr, handle_ptr, slots_ptr, scales_ptr, origins_ptr, words_ptr, received_ptr, error_ptr, hidden,
-                       stride, experts, capacity, max_rows, max_slots, rank, WORLD, EXPERTS, ROWS, ROW_CHUNK)
+                       stride, experts, capacity, max_rows, max_slots, rank, WORLD, TOP_K, EXPERTS, ROWS, ROW_CHUNK)
 
 
 @triton.jit

@@ -19,7 +19,7 @@
 namespace ditron::ops {
 
 enum class ExpertParallelForm {
-  LowLatency,     ///< A row of each slot straight to the rank of its expert, and back.
+  LowLatency,     ///< A token straight to each rank of its experts once, and each result straight back.
   HighThroughput, ///< A token to a rank once, through rings, and one sum back. One node.
   TwoLevel,       ///< A token over the wire to a node once, and one sum back. Several nodes.
 };

@@ -51,11 +51,12 @@ protected:
   /// Elements of each of so many rows that a block moves at once, by so many accesses of each thread.
   int64_t chunkOf(const runtime::Rank &rank, uint32_t numWarps, DataType type, int64_t accesses = 1,
                   int64_t rows = 1) const;
-  /// Rows that a block copies together, and elements of each at a time: several accesses of a thread are on their way at once, so that the
-  /// latency of memory is paid once for all of them.
+  /// Accesses of a thread that are on their way at the same time, so that the latency of memory is paid once for all of them.
+  static constexpr int64_t accessesOfThread = 4;
+  /// Rows that a block copies together, and elements of each at a time.
   static constexpr uint32_t copiedRows = 8;
   int64_t chunkOfCopiedRow(const runtime::Rank &rank, uint32_t numWarps) const {
-    return chunkOf(rank, numWarps, options().dtype, 4, copiedRows);
+    return chunkOf(rank, numWarps, options().dtype, accessesOfThread, copiedRows);
   }
   uint32_t slotsOfToken() const; ///< A power of two.
   /// Slots that are compared with those of a token at once, as registers hold.

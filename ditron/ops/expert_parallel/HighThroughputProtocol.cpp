@@ -37,10 +37,9 @@ private:
   uint32_t channels() const { return setting.plan.blocks / 2; }
   /// The tokens of a window, all of which a block moves together; a power of two.
   uint32_t rowsAtOnce() const { return powerOfTwoFor(setting.plan.window); }
-  /// Elements of each of them.
-  int64_t chunkOfRow(const runtime::Rank &rank, uint32_t numWarps) const {
-    constexpr int64_t accessesOfThread = 4; // on their way at the same time
-    return chunkOf(rank, numWarps, options().dtype, accessesOfThread, rowsAtOnce());
+  /// Elements of each of them, by so many accesses of a thread that are on their way at the same time.
+  int64_t chunkOfRow(const runtime::Rank &rank, uint32_t numWarps, int64_t accesses) const {
+    return chunkOf(rank, numWarps, options().dtype, accesses, rowsAtOnce());
   }
 
   Rings dispatchRings, combineRings;
@@ -146,7 +145,7 @@ std::vector<KernelCall> HighThroughputProtocol::dispatch(const runtime::Rank &ra
                                                {"EXPERTS", width},
                                                {"WINDOW", setting.plan.window},
                                                {"ROWS", rowsAtOnce()},
-                                               {"CHUNK", chunkOfRow(rank, setting.plan.numWarps)}});
+                                               {"CHUNK", chunkOfRow(rank, setting.plan.numWarps, accessesOfThread)}});
   return {count, place, call};
 }
 
@@ -154,6 +153,8 @@ std::vector<KernelCall> HighThroughputProtocol::combine(const runtime::Rank &ran
                                                         Part) const {
   const uint32_t id = rank.id();
   KernelCall call;
+  // No more, as addresses and weights of as many rows as a token has slots are in registers.
+  constexpr int64_t accesses = accessesOfThread / 2;
   call.source = "expert_parallel/high_throughput";
   call.kernel = "combine_by_channels";
   call.numWarps = setting.plan.combineNumWarps;
@@ -168,7 +169,7 @@ std::vector<KernelCall> HighThroughputProtocol::combine(const runtime::Rank &ran
                                                {"SLOTS", slotsOfToken()},
                                                {"WINDOW", setting.plan.window},
                                                {"ROWS", rowsAtOnce()},
-                                               {"CHUNK", chunkOfRow(rank, setting.plan.combineNumWarps)}});
+                                               {"CHUNK", chunkOfRow(rank, setting.plan.combineNumWarps, accesses)}});
   return {call};
 }
 

@@ -1,4 +1,4 @@
-//===- LowLatencyProtocol.cpp - A row of each slot straight to the rank of its expert, and back --------------------------===//
+//===- LowLatencyProtocol.cpp - A token straight to each rank of its experts, and each result back -----------------------===//
 //
 // Device code: kernels/expert_parallel/low_latency.py.
 //
@@ -56,10 +56,11 @@ Status LowLatencyProtocol::allocateWords(Words &words, uint64_t told, uint32_t b
 }
 
 Status LowLatencyProtocol::allocate() {
-  const uint64_t experts = options().experts, rows = sets * experts * options().capacity;
+  const uint64_t experts = options().experts, rows = sets * numRanks() * options().maxTokens;
   DITRON_ASSIGN_OR_RETURN(slots,
                           world().allocateSymmetric(rowType(), rows * rowStride(rowType()), "ep_dispatch_slots"));
-  DITRON_ASSIGN_OR_RETURN(origins, world().allocateSymmetric(DataType::I32, rows, "ep_dispatch_origins"));
+  DITRON_ASSIGN_OR_RETURN(
+      origins, world().allocateSymmetric(DataType::I32, sets * experts * options().capacity, "ep_dispatch_origins"));
   DITRON_ASSIGN_OR_RETURN(scales, world().allocateSymmetric(DataType::F32, std::max<uint64_t>(rows * scalesOfRow(), 1),
                                                             "ep_dispatch_scales"));
   DITRON_ASSIGN_OR_RETURN(
@@ -137,7 +138,7 @@ std::vector<KernelCall> LowLatencyProtocol::combine(const runtime::Rank &rank, c
                          {"stride", rowStride(options().dtype)},
                          {"zeros_ptr", orNone(zeros[rank.id()])},
                          {"most_rows", i64Argument(setting.mostRows)},
-                         {"CHUNK", chunkOf(rank, setting.plan.combineNumWarps, options().dtype, /*accesses=*/4)},
+                         {"CHUNK", chunkOf(rank, setting.plan.combineNumWarps, options().dtype, accessesOfThread)},
                          {"ROWS", copiedRows},
                          {"ROW_CHUNK", chunkOfCopiedRow(rank, setting.plan.combineNumWarps)}});
   return {call};

@@ -61,11 +61,12 @@ Status TwoLevelProtocol::allocateWords(Words &words, uint64_t told, uint32_t blo
 }
 
 Status TwoLevelProtocol::allocate() {
-  const uint64_t experts = options().experts, nodes = world().numNodes(), rows = sets * experts * options().capacity,
-                 records = sets * nodes * options().maxTokens, stride = rowStride(options().dtype);
+  const uint64_t experts = options().experts, nodes = world().numNodes(),
+                 rows = sets * numRanks() * options().maxTokens, records = sets * nodes * options().maxTokens,
+                 stride = rowStride(options().dtype);
   const std::tuple<runtime::SymmetricBuffer *, DataType, uint64_t, const char *> shared[] = {
       {&slots, rowType(), rows * rowStride(rowType()), "ep_dispatch_slots"},
-      {&origins, DataType::I32, rows, "ep_dispatch_origins"},
+      {&origins, DataType::I32, sets * experts * options().capacity, "ep_dispatch_origins"},
       {&scales, DataType::F32, std::max<uint64_t>(rows * scalesOfRow(), 1), "ep_dispatch_scales"},
       {&inbox, DataType::I32, records * recordWords(), "ep_dispatch_inbox"},
       {&this->records, DataType::I64, records, "ep_dispatch_records"},

@@ -217,12 +217,11 @@ uint64_t ExpertParallelBench::mostSentBytes(int64_t tokens) const {
   uint64_t most = 0;
   std::vector<uint64_t> sent(options.ranks, 0), returned(options.ranks, 0);
   const ops::ExpertParallelForm form = op->plan().form;
-  /// Whether an earlier slot of the token has brought it to the rank, or the node, of this one.
+  /// Whether an earlier slot of the token has brought it, or its result, on the way of this one.
   const auto isThere = [&](uint32_t source, uint32_t earlier, uint32_t target) {
-    if (form == ops::ExpertParallelForm::HighThroughput)
-      return earlier == target;
-    return form == ops::ExpertParallelForm::TwoLevel && world->nodeOf(target) != world->nodeOf(source) &&
-           world->nodeOf(earlier) == world->nodeOf(target);
+    if (form == ops::ExpertParallelForm::TwoLevel && world->nodeOf(target) != world->nodeOf(source))
+      return world->nodeOf(earlier) == world->nodeOf(target);
+    return (options.isDispatch || form == ops::ExpertParallelForm::HighThroughput) && earlier == target;
   };
   for (uint32_t r = 0; r < options.ranks; ++r)
     for (int64_t slot = 0; slot < tokens * options.topK; ++slot) {

@@ -276,7 +276,8 @@ cases += [
 ]
 for given, row, row_scales, scales in [("*i16:16", "*i16:16", "constexpr row_scales_ptr=None", "constexpr scales_ptr=None"),
                                        ("*bf16:16", "*fp8e4nv:16", "*fp32:16", "*fp32:16")]:
-    for node_size, staged in [(8, constexpr(staged_ptr=None, staged_scales_ptr=None)), (4, f", {row}, *fp32:16")]:
+    staged_rows = f", {row}, *fp32:16" if row_scales.startswith("*") else constexpr(staged_ptr=None, staged_scales_ptr=None)
+    for node_size, staged in [(8, constexpr(staged_ptr=None, staged_scales_ptr=None)), (4, staged_rows)]:
         cases.append((library("expert_parallel/low_latency"), "dispatch", f"{given}, *i32, *fp32, {row}, {row_scales}, *i32, *i32, {row}, {scales}, *i32:16, *i64:16" +
                       staged + ", *i64:16" * 5 + ", i64, i32:16, i32:16, i32, i64, i64, i64, i32" +
                       constexpr(WORLD=8, NODE_SIZE=node_size, TOP_K=8, SLOTS=8, EXPERTS=256, CHUNK=4096, SCAN=1024, ROWS=8, ROW_CHUNK=2048, SEND=True,
@@ -293,7 +294,7 @@ for addend in [constexpr(addend_ptr=None), ", *bf16:16"]:
                   constexpr(WORLD=16, NODE_SIZE=8, TOP_K=8, SLOTS=8, CHUNK=2048, SEND=True, RECEIVE=True) + addend, "--num-warps 8"))
 cases.append((library("moe/block_scales"), "quantize_rows", "*bf16:16, *fp8e4nv:16, *fp32:16, *i32, i32, i32:16" + constexpr(CHUNK=2048)))
 cases.append((library("expert_parallel/high_throughput"), "combine_by_channels", "*bf16:16, *bf16:16, *i32, *bf16:16" + ", *i64:16" * 4 + ", i64, i32:16, i32:16, i64, i64, i32" +
-              constexpr(WORLD=8, TOP_K=8, SLOTS=8, WINDOW=8, ROWS=8, CHUNK=2048), "--num-warps 16", "tight"))
+              constexpr(WORLD=8, TOP_K=8, SLOTS=8, WINDOW=8, ROWS=8, CHUNK=1024), "--num-warps 16"))
 places = constexpr(CHUNK=512, PART=64, EXPERTS=256)
 cases.append((library("expert_parallel/high_throughput"), "count_slots_of_call", "*i32, *i32:16, i64, i32" + places, "--num-warps 16"))
 cases.append((library("expert_parallel/high_throughput"), "place_slots_of_call", "*i32, *i32:16, *i32:16, *i32:16, *i32:16, i64, i32" + places + constexpr(COUNTS=16), "--num-warps 16"))
