@@ -420,7 +420,9 @@ def Dgpu_WarpgroupWaitOp
                                  MemoryEffects<[MemRead<Dgpu_SharedMemory>, MemWrite<Dgpu_SharedMemory>]>]> {
   let summary = "waits until at most `pending` of the newest warpgroup dots are incomplete";
   let description = [{
-    Gives the values back; those whose dot is complete may then be used like any other, the others stay in flight.
+    Gives the values back; those whose dot is complete may then be used like any other, the others stay in flight. A source that is no
+    accumulator is an A in registers of a dot in flight, which keeps its registers until then, or, of one dimension, a value that is to be
+    computed before the wait, beside the dots.
 
     ```mlir
     dgpu.warpgroup_wait 0
