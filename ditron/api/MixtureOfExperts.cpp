@@ -1,7 +1,7 @@
 //===- MixtureOfExperts.cpp - Routing, grouped products and layers of the C interface ----------------------------===//
 #include "ditron/api/RankOperators.h"
-#include "ditron/ops/layers/ExpertParallelMoe.h"
-#include "ditron/ops/layers/TensorParallelMoe.h"
+#include "ditron/ops/layers/ExpertParallelMoeBackward.h"
+#include "ditron/ops/layers/TensorParallelMoeBackward.h"
 #include "ditron/ops/moe/GroupedProduct.h"
 #include "ditron/ops/moe/TokenRouting.h"
 
@@ -76,19 +76,55 @@ Status prepareEach(Handle *handle, std::string_view what, const Prepare &prepare
   return Status::ok();
 }
 
+/// A layer, and what follows its calls where it is for training.
+template <typename Forward, typename Backward> struct Layer {
+  explicit Layer(Forward made) : forward(std::move(made)) {}
+
+  Forward forward;
+  std::optional<Backward> backward;
+};
+using TensorParallelLayer = Layer<ops::TensorParallelMoe, ops::TensorParallelMoeBackward>;
+using ExpertParallelLayer = Layer<ops::ExpertParallelMoe, ops::ExpertParallelMoeBackward>;
+
+/// The type of the gradients of options for training, which is fp32 where they name none.
+template <typename Backward, typename Given>
+Expected<Backward> backwardOptions(const Given &all, std::string_view name) {
+  Backward options;
+  if (all.gradient_dtype != DITRON_I1) {
+    DITRON_ASSIGN_OR_RETURN(options.gradientType, toDataType(all.gradient_dtype, name));
+  }
+  options.adds = all.gradients_set == 0;
+  return options;
+}
+
 /// The same of a layer, for so many tokens.
 template <typename Handle> Status prepareLayer(Handle *handle, int64_t tokens) {
   DITRON_RETURN_IF_ERROR(checkHandle(handle, "the layer"));
-  for (uint32_t id : handle->world->localRanks())
-    DITRON_RETURN_IF_ERROR(handle->op.prepare(handle->world->rank(id), tokens));
+  for (uint32_t id : handle->world->localRanks()) {
+    DITRON_RETURN_IF_ERROR(handle->op->forward.prepare(handle->world->rank(id), tokens));
+    if (handle->op->backward)
+      DITRON_RETURN_IF_ERROR(handle->op->backward->prepare(handle->world->rank(id), tokens));
+  }
   return Status::ok();
+}
+
+/// Enqueues the backward with convert(gradients) as its operands.
+template <typename Handle, typename Convert>
+Status enqueueBackward(Handle *handle, ditron_stream_h stream, const ditron_moe_gradients_t *gradients, int64_t tokens,
+                       const Convert &convert) {
+  DITRON_ASSIGN_OR_RETURN(runtime::Rank * rank, rankOf(handle, stream, "layer"));
+  DITRON_RETURN_IF_ERROR(checkGiven(gradients, "the gradients"));
+  DITRON_ASSIGN_OR_RETURN(const ditron_moe_gradients_t all, readStruct(gradients, "ditron_moe_gradients_t"));
+  if (!handle->op->backward)
+    return invalidArgument("the layer was made without `training`: it has no backward");
+  return handle->op->backward->enqueue(*rank, stream->stream, convert(all), tokens);
 }
 
 template <typename Handle>
 Status enqueueLayer(Handle *handle, ditron_stream_h stream, const void *x, void *y, int64_t tokens) {
   DITRON_ASSIGN_OR_RETURN(runtime::Rank * rank, rankOf(handle, stream, "layer"));
-  const DataType type = handle->op.options().dtype;
-  return handle->op.enqueue(*rank, stream->stream, given(x, type), given(y, type), tokens);
+  const DataType type = handle->op->forward.options().dtype;
+  return handle->op->forward.enqueue(*rank, stream->stream, given(x, type), given(y, type), tokens);
 }
 
 } // namespace
@@ -108,13 +144,15 @@ struct ditron_grouped_gemm {
 struct ditron_tensor_parallel_moe {
   std::shared_ptr<Context> context;
   std::shared_ptr<runtime::World> world;
-  ops::TensorParallelMoe op;
+  std::unique_ptr<TensorParallelLayer> op;
+  DataType gradientType = DataType::F32;
 };
 
 struct ditron_expert_parallel_moe {
   std::shared_ptr<Context> context;
   std::shared_ptr<runtime::World> world;
-  ops::ExpertParallelMoe op;
+  std::unique_ptr<ExpertParallelLayer> op;
+  DataType gradientType = DataType::F32;
 };
 
 extern "C" {
@@ -245,17 +283,27 @@ ditron_status_t ditron_tensor_parallel_moe_create(ditron_context_h context,
     converted.tokens = all.replicated ? ops::MoeTokens::Replicated : ops::MoeTokens::Dealt;
     if (all.unfused)
       converted.schedule = ops::Schedule::Unfused;
-    return create(context, layer,
-                  [&](runtime::World &world, runtime::KernelProvider &kernels) -> Expected<ops::TensorParallelMoe> {
-                    const DataType type = converted.dtype;
-                    const auto read = [&](const ditron_moe_weights_t &own) {
-                      return ops::TensorParallelMoeWeights{given(own.router, type), given(own.bias, DataType::F32),
-                                                           given(own.up, type), given(own.down, type)};
-                    };
-                    DITRON_ASSIGN_OR_RETURN(
-                        const auto own, toWeights<ops::TensorParallelMoeWeights>(world, weights, weight_count, read));
-                    return ops::TensorParallelMoe::create(world, kernels, converted, own);
-                  });
+    DITRON_ASSIGN_OR_RETURN(const auto backward, backwardOptions<ops::TensorParallelMoeBackwardOptions>(all, name));
+    using Made = std::unique_ptr<TensorParallelLayer>;
+    const auto make = [&](runtime::World &world, runtime::KernelProvider &kernels) -> Expected<Made> {
+      const DataType type = converted.dtype;
+      const auto read = [&](const ditron_moe_weights_t &own) {
+        return ops::TensorParallelMoeWeights{given(own.router, type), given(own.bias, DataType::F32),
+                                             given(own.up, type), given(own.down, type)};
+      };
+      DITRON_ASSIGN_OR_RETURN(const auto own,
+                              toWeights<ops::TensorParallelMoeWeights>(world, weights, weight_count, read));
+      DITRON_ASSIGN_OR_RETURN(auto forward, ops::TensorParallelMoe::create(world, kernels, converted, own));
+      auto made = std::make_unique<TensorParallelLayer>(std::move(forward));
+      if (all.training) {
+        DITRON_ASSIGN_OR_RETURN(made->backward,
+                                ops::TensorParallelMoeBackward::create(world, kernels, converted, own, backward));
+      }
+      return made;
+    };
+    DITRON_RETURN_IF_ERROR(create(context, layer, make));
+    (*layer)->gradientType = backward.gradientType;
+    return Status::ok();
   });
 }
 
@@ -287,23 +335,34 @@ ditron_status_t ditron_expert_parallel_moe_create(ditron_context_h context,
     converted.capacity = all.capacity;
     converted.maxRows = all.max_rows;
     converted.concurrentCalls = all.concurrent_calls == 0 ? 1 : all.concurrent_calls;
-    return create(context, layer,
-                  [&](runtime::World &world, runtime::KernelProvider &kernels) -> Expected<ops::ExpertParallelMoe> {
-                    const DataType type = converted.dtype, ofExperts = converted.fp8 ? DataType::F8E4NV : type;
-                    const auto read = [&](const ditron_moe_weights_t &own) {
-                      return ops::ExpertParallelMoeWeights{.router = given(own.router, type),
-                                                           .bias = given(own.bias, DataType::F32),
-                                                           .up = given(own.up, ofExperts),
-                                                           .down = given(own.down, ofExperts),
-                                                           .upScale = given(own.up_scale, DataType::F32),
-                                                           .downScale = given(own.down_scale, DataType::F32),
-                                                           .sharedUp = given(own.shared_up, type),
-                                                           .sharedDown = given(own.shared_down, type)};
-                    };
-                    DITRON_ASSIGN_OR_RETURN(
-                        const auto own, toWeights<ops::ExpertParallelMoeWeights>(world, weights, weight_count, read));
-                    return ops::ExpertParallelMoe::create(world, kernels, converted, own);
-                  });
+    converted.training = all.training != 0;
+    DITRON_ASSIGN_OR_RETURN(const auto backward, backwardOptions<ops::ExpertParallelMoeBackwardOptions>(all, name));
+    using Made = std::unique_ptr<ExpertParallelLayer>;
+    const auto make = [&](runtime::World &world, runtime::KernelProvider &kernels) -> Expected<Made> {
+      const DataType type = converted.dtype, ofExperts = converted.fp8 ? DataType::F8E4NV : type;
+      const auto read = [&](const ditron_moe_weights_t &own) {
+        return ops::ExpertParallelMoeWeights{.router = given(own.router, type),
+                                             .bias = given(own.bias, DataType::F32),
+                                             .up = given(own.up, ofExperts),
+                                             .down = given(own.down, ofExperts),
+                                             .upScale = given(own.up_scale, DataType::F32),
+                                             .downScale = given(own.down_scale, DataType::F32),
+                                             .sharedUp = given(own.shared_up, type),
+                                             .sharedDown = given(own.shared_down, type)};
+      };
+      DITRON_ASSIGN_OR_RETURN(const auto own,
+                              toWeights<ops::ExpertParallelMoeWeights>(world, weights, weight_count, read));
+      DITRON_ASSIGN_OR_RETURN(auto forward, ops::ExpertParallelMoe::create(world, kernels, converted, own));
+      auto made = std::make_unique<ExpertParallelLayer>(std::move(forward));
+      if (all.training) {
+        DITRON_ASSIGN_OR_RETURN(made->backward,
+                                ops::ExpertParallelMoeBackward::create(world, kernels, made->forward, backward));
+      }
+      return made;
+    };
+    DITRON_RETURN_IF_ERROR(create(context, layer, make));
+    (*layer)->gradientType = backward.gradientType;
+    return Status::ok();
   });
 }
 
@@ -318,8 +377,43 @@ ditron_status_t ditron_expert_parallel_moe_enqueue(ditron_expert_parallel_moe_h 
   return guarded([&] { return enqueueLayer(layer, stream, x, y, tokens); }); // it may compile
 }
 
+ditron_status_t ditron_tensor_parallel_moe_backward(ditron_tensor_parallel_moe_h layer, ditron_stream_h stream,
+                                                    const ditron_moe_gradients_t *gradients, int64_t tokens_per_rank) {
+  return guarded([&]() -> Status { // it may compile
+    const auto convert = [&](const ditron_moe_gradients_t &all) {
+      const DataType type = layer->op->forward.options().dtype, ofWeights = layer->gradientType;
+      return ops::TensorParallelMoeGradients{given(all.x, type),       given(all.dy, type),
+                                             given(all.dx, type),      given(all.router, ofWeights),
+                                             given(all.up, ofWeights), given(all.down, ofWeights)};
+    };
+    return enqueueBackward(layer, stream, gradients, tokens_per_rank, convert);
+  });
+}
+
+ditron_status_t ditron_expert_parallel_moe_backward(ditron_expert_parallel_moe_h layer, ditron_stream_h stream,
+                                                    const ditron_moe_gradients_t *gradients, int64_t tokens) {
+  return guarded([&]() -> Status { // it may compile
+    const auto convert = [&](const ditron_moe_gradients_t &all) {
+      const DataType type = layer->op->forward.options().dtype, ofWeights = layer->gradientType;
+      return ops::ExpertParallelMoeGradients{.x = given(all.x, type),
+                                             .dy = given(all.dy, type),
+                                             .dx = given(all.dx, type),
+                                             .router = given(all.router, ofWeights),
+                                             .up = given(all.up, ofWeights),
+                                             .down = given(all.down, ofWeights),
+                                             .sharedUp = given(all.shared_up, ofWeights),
+                                             .sharedDown = given(all.shared_down, ofWeights)};
+    };
+    return enqueueBackward(layer, stream, gradients, tokens, convert);
+  });
+}
+
 ditron_status_t ditron_expert_parallel_moe_check(ditron_expert_parallel_moe_h layer, ditron_stream_h stream) {
-  return guarded([&] { return check(layer, stream, "layer"); });
+  return guarded([&]() -> Status {
+    DITRON_ASSIGN_OR_RETURN(runtime::Rank * rank, rankOf(layer, stream, "layer"));
+    DITRON_RETURN_IF_ERROR(stream->stream.synchronize());
+    return layer->op->forward.check(*rank);
+  });
 }
 
 } // extern "C"

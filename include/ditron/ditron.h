@@ -743,6 +743,9 @@ typedef struct ditron_tensor_parallel_moe_options {
   int64_t max_tokens_per_rank; /* Sizes the workspaces; where tokens are replicated, of all. */
   uint32_t replicated;         /* 0: each rank has tokens of its own; 1: every rank has all of them. */
   uint32_t unfused;            /* 1: each step on all ranks before the next, as always between nodes. */
+  uint32_t training;           /* 1: ditron_tensor_parallel_moe_backward can be called. */
+  ditron_dtype_t gradient_dtype; /* Of the weights' gradients: bf16, fp16, fp32. Zero (bool) means fp32. */
+  uint32_t gradients_set;        /* 0: they are added to what is there; 1: they take its place. */
 } ditron_tensor_parallel_moe_options_t;
 
 /* `weights`: [weight_count], one for each rank; those of ranks of other processes may be null. Collective where ranks are processes. */
@@ -758,6 +761,24 @@ DITRON_API ditron_status_t ditron_tensor_parallel_moe_prepare(ditron_tensor_para
 DITRON_API ditron_status_t ditron_tensor_parallel_moe_enqueue(ditron_tensor_parallel_moe_h layer,
                                                               ditron_stream_h stream, const void *x, void *y,
                                                               int64_t tokens_per_rank);
+
+/* Memory of one rank for a layer's backward. */
+typedef struct ditron_moe_gradients {
+  size_t struct_size;
+  const void *x;  /* [tokens, hidden], as it was in the call */
+  const void *dy; /* [tokens, hidden]: the gradient of y */
+  void *dx;       /* Result [tokens, hidden]; may be dy. */
+  /* Results of the gradients' type, shaped like the weights. Those of weights that all ranks have (router, shared experts) are of the rank's own
+   * tokens: adding them up is the caller's. */
+  void *router, *up, *down;
+  void *shared_up, *shared_down; /* With shared experts. */
+} ditron_moe_gradients_t;
+/* The backward of a call with these tokens; of a layer for training. Every rank makes the same sequence of calls with the same number. What
+ * ditron_tensor_parallel_moe_prepare prepares. */
+DITRON_API ditron_status_t ditron_tensor_parallel_moe_backward(ditron_tensor_parallel_moe_h layer,
+                                                               ditron_stream_h stream,
+                                                               const ditron_moe_gradients_t *gradients,
+                                                               int64_t tokens_per_rank);
 
 /* Each expert is on one rank, as of ditron_expert_parallel_options_t. */
 typedef struct ditron_expert_parallel_moe_options {
@@ -776,6 +797,9 @@ typedef struct ditron_expert_parallel_moe_options {
   uint32_t fp8;
   int64_t capacity, max_rows; /* As of ditron_expert_parallel_options_t, like the next. */
   uint32_t concurrent_calls;
+  uint32_t training; /* 1: ditron_expert_parallel_moe_backward can be called; not with fp8. */
+  ditron_dtype_t gradient_dtype; /* As of ditron_tensor_parallel_moe_options_t, like the next. */
+  uint32_t gradients_set;
 } ditron_expert_parallel_moe_options_t;
 
 /* As ditron_tensor_parallel_moe_create. */
@@ -791,6 +815,10 @@ DITRON_API ditron_status_t ditron_expert_parallel_moe_prepare(ditron_expert_para
 DITRON_API ditron_status_t ditron_expert_parallel_moe_enqueue(ditron_expert_parallel_moe_h layer,
                                                               ditron_stream_h stream, const void *x, void *y,
                                                               int64_t tokens);
+/* The backward of the layer's last call on the rank; of a layer for training. Every rank makes the same sequence of calls. */
+DITRON_API ditron_status_t ditron_expert_parallel_moe_backward(ditron_expert_parallel_moe_h layer,
+                                                               ditron_stream_h stream,
+                                                               const ditron_moe_gradients_t *gradients, int64_t tokens);
 /* As ditron_expert_parallel_check. */
 DITRON_API ditron_status_t ditron_expert_parallel_moe_check(ditron_expert_parallel_moe_h layer, ditron_stream_h stream);
 

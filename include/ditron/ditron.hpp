@@ -671,6 +671,28 @@ struct MoeWeights {
   }
 };
 
+/// One rank's memory for a backward; as ditron_moe_gradients_t.
+struct MoeGradients {
+  const void *x = nullptr, *dy = nullptr;
+  void *dx = nullptr;
+  void *router = nullptr, *up = nullptr, *down = nullptr;
+  void *sharedUp = nullptr, *sharedDown = nullptr;
+
+  ditron_moe_gradients_t raw() const {
+    ditron_moe_gradients_t raw;
+    DITRON_INIT(raw);
+    raw.x = x;
+    raw.dy = dy;
+    raw.dx = dx;
+    raw.router = router;
+    raw.up = up;
+    raw.down = down;
+    raw.shared_up = sharedUp;
+    raw.shared_down = sharedDown;
+    return raw;
+  }
+};
+
 /// A mixture of experts whose every expert is spread over the ranks (ditron_tensor_parallel_moe_enqueue).
 class TensorParallelMoe : public detail::Owner<ditron_tensor_parallel_moe_h, ditron_tensor_parallel_moe_destroy> {
 public:
@@ -686,6 +708,9 @@ public:
     double scale = 1;
     int64_t maxTokensPerRank = 0;
     bool replicated = false, unfused = false;
+    bool training = false;
+    ditron_dtype_t gradientType = DITRON_F32;
+    bool addsGradients = true; ///< To what is there.
   };
 
   /// Before the first call anywhere, for every number of tokens.
@@ -694,6 +719,10 @@ public:
   }
   Status enqueue(Stream &stream, const void *x, void *y, int64_t tokensPerRank) {
     return Status::of(ditron_tensor_parallel_moe_enqueue(handle, stream.get(), x, y, tokensPerRank));
+  }
+  Status backward(Stream &stream, const MoeGradients &gradients, int64_t tokensPerRank) {
+    const ditron_moe_gradients_t raw = gradients.raw();
+    return Status::of(ditron_tensor_parallel_moe_backward(handle, stream.get(), &raw, tokensPerRank));
   }
 };
 
@@ -714,12 +743,20 @@ public:
     bool fp8 = false;
     int64_t capacity = 0, maxRows = 0;
     uint32_t concurrentCalls = 1;
+    bool training = false;
+    ditron_dtype_t gradientType = DITRON_F32;
+    bool addsGradients = true; ///< To what is there.
   };
 
   /// Before the first call anywhere, for every number of own tokens.
   Status prepare(int64_t tokens) { return Status::of(ditron_expert_parallel_moe_prepare(handle, tokens)); }
   Status enqueue(Stream &stream, const void *x, void *y, int64_t tokens) {
     return Status::of(ditron_expert_parallel_moe_enqueue(handle, stream.get(), x, y, tokens));
+  }
+  /// Of the last call.
+  Status backward(Stream &stream, const MoeGradients &gradients, int64_t tokens) {
+    const ditron_moe_gradients_t raw = gradients.raw();
+    return Status::of(ditron_expert_parallel_moe_backward(handle, stream.get(), &raw, tokens));
   }
   /// Waits for the stream: whether nothing was dropped.
   Status check(Stream &stream) { return Status::of(ditron_expert_parallel_moe_check(handle, stream.get())); }
@@ -929,6 +966,7 @@ public:
     raw.max_tokens_per_rank = options.maxTokensPerRank;
     raw.replicated = options.replicated;
     raw.unfused = options.unfused;
+    setTraining(raw, options);
     const RawWeights given(weights);
     return detail::make<TensorParallelMoe, ditron_tensor_parallel_moe_h>([&](ditron_tensor_parallel_moe_h *layer) {
       return ditron_tensor_parallel_moe_create(handle, &raw, given.pointers.data(), given.count(), layer);
@@ -947,6 +985,7 @@ public:
     raw.capacity = options.capacity;
     raw.max_rows = options.maxRows;
     raw.concurrent_calls = options.concurrentCalls;
+    setTraining(raw, options);
     const RawWeights given(weights);
     return detail::make<ExpertParallelMoe, ditron_expert_parallel_moe_h>([&](ditron_expert_parallel_moe_h *layer) {
       return ditron_expert_parallel_moe_create(handle, &raw, given.pointers.data(), given.count(), layer);
@@ -983,6 +1022,11 @@ private:
     raw.score = options.score;
     raw.not_normalized = !options.normalized;
     raw.scale = options.scale;
+  }
+  template <typename Raw, typename Options> static void setTraining(Raw &raw, const Options &options) {
+    raw.training = options.training;
+    raw.gradient_dtype = options.gradientType;
+    raw.gradients_set = !options.addsGradients;
   }
   Expected<Kernel> kernelOf(const char *path, const char *text, const char *name) {
     ditron_source_t source;

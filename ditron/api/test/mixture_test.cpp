@@ -175,6 +175,95 @@ TEST_F(CppMixture, TensorParallelMoeIsItsPieces) {
   }
 }
 
+/// Both layers are the same function of the same tokens, and so are their gradients.
+TEST_F(CppMixture, GradientsOfBothLayersAgree) {
+  struct Own {
+    std::vector<float> router, up, down, ofRouter, ofUp, ofDown;
+  };
+  std::vector<float> x[ranks], y[ranks], dy[ranks], dx[2][ranks];
+  Own own[2][ranks];
+  constexpr int64_t part = inner / ranks;
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    x[rank] = drawn(tokens * hidden, 30 + rank), dy[rank] = drawn(tokens * hidden, 40 + rank);
+    y[rank].assign(tokens * hidden, 0);
+    const auto half = [&](const std::vector<float> &all) {
+      const auto count = static_cast<ptrdiff_t>(all.size() / ranks);
+      return std::vector<float>(all.begin() + rank * count, all.begin() + (rank + 1) * count);
+    };
+    own[0][rank] = {router, half(up), half(down), {}, {}, {}};
+    own[1][rank].router = router;
+    for (uint32_t e = 0; e < experts; ++e) {
+      const auto begin = up.begin() + (e * inner + rank * part) * 2 * hidden;
+      own[1][rank].up.insert(own[1][rank].up.end(), begin, begin + 2 * part * hidden);
+    }
+    for (size_t row = 0; row < experts * hidden; ++row) {
+      const auto begin = down.begin() + static_cast<ptrdiff_t>(row * inner + rank * part);
+      own[1][rank].down.insert(own[1][rank].down.end(), begin, begin + part);
+    }
+    lend(rank, x[rank]), lend(rank, y[rank]), lend(rank, dy[rank]);
+    for (int layer : {0, 1}) {
+      Own &each = own[layer][rank];
+      dx[layer][rank].assign(tokens * hidden, 0);
+      each.ofRouter.assign(each.router.size(), 1), each.ofUp.assign(each.up.size(), 1);
+      each.ofDown.assign(each.down.size(), 1);
+      lend(rank, dx[layer][rank]);
+      for (std::vector<float> *values : {&each.router, &each.up, &each.down, &each.ofRouter, &each.ofUp, &each.ofDown})
+        lend(rank, *values);
+    }
+  }
+  const auto weightsOf = [&](int layer) {
+    std::vector<MoeWeights> weights(ranks);
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      weights[rank].router = own[layer][rank].router.data();
+      weights[rank].up = own[layer][rank].up.data();
+      weights[rank].down = own[layer][rank].down.data();
+    }
+    return weights;
+  };
+  const auto gradientsOf = [&](int layer, uint32_t rank) {
+    MoeGradients gradients;
+    gradients.x = x[rank].data(), gradients.dy = dy[rank].data(), gradients.dx = dx[layer][rank].data();
+    gradients.router = own[layer][rank].ofRouter.data(), gradients.up = own[layer][rank].ofUp.data();
+    gradients.down = own[layer][rank].ofDown.data();
+    return gradients;
+  };
+  ExpertParallelMoe::Options options;
+  options.dtype = DITRON_F32;
+  options.hidden = hidden, options.inner = inner, options.experts = experts, options.topK = topK;
+  options.maxTokens = tokens, options.training = true;
+  ExpertParallelMoe byExpert = context->createExpertParallelMoe(options, weightsOf(0)).value();
+  TensorParallelMoe::Options spread;
+  spread.dtype = DITRON_F32;
+  spread.hidden = hidden, spread.inner = inner, spread.experts = experts, spread.topK = topK;
+  spread.maxTokensPerRank = tokens, spread.training = true;
+  TensorParallelMoe bySlice = context->createTensorParallelMoe(spread, weightsOf(1)).value();
+  for (const Status &status : {byExpert.prepare(tokens), bySlice.prepare(tokens)})
+    ASSERT_TRUE(status.ok()) << status.message();
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    for (const Status &status : {byExpert.enqueue(streams[rank], x[rank].data(), y[rank].data(), tokens),
+                                 byExpert.backward(streams[rank], gradientsOf(0, rank), tokens),
+                                 bySlice.backward(streams[rank], gradientsOf(1, rank), tokens)})
+      ASSERT_TRUE(status.ok()) << status.message();
+  ASSERT_TRUE(context->synchronize().ok());
+  double size = 0;
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    expectClose(dx[0][rank], dx[1][rank]);
+    expectClose(own[0][rank].ofRouter, own[1][rank].ofRouter);
+    for (float value : dx[0][rank])
+      size += std::fabs(value);
+    const int64_t local = experts / ranks;
+    for (uint32_t e = 0; e < experts; ++e) {
+      const auto begin = own[0][e / local].ofUp.begin() + ((e % local) * inner + rank * part) * 2 * hidden;
+      const auto slice = own[1][rank].ofUp.begin() + e * 2 * part * hidden;
+      expectClose({begin, begin + 2 * part * hidden}, {slice, slice + 2 * part * hidden});
+    }
+  }
+  EXPECT_GT(size, 1);
+  options.training = false;
+  ExpertParallelMoe forward = context->createExpertParallelMoe(options, weightsOf(0)).value();
+  EXPECT_THAT(forward.backward(streams[0], gradientsOf(0, 0), tokens).message(), HasSubstr("without `training`"));
+}
+
 TEST_F(CppMixture, WhatIsWrongIsNamed) {
   Routing::Options routed;
   routed.experts = 4, routed.topK = 5, routed.maxTokens = 1;
