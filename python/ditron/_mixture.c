@@ -45,6 +45,28 @@
   options.hidden = hidden;                                                                                             \
   options.score = (ditron_router_score_t)score
 
+/* Takes a handle, a stream's, a number of tokens, x, dy, dx and the gradients of router, up, down, shared_up, shared_down. */
+#define BACKWARD(object)                                                                                               \
+  static PyObject *object##_backward(PyObject *self, PyObject *args) {                                                 \
+    unsigned long long value, stream, a[8];                                                                            \
+    long long tokens;                                                                                                  \
+    if (!PyArg_ParseTuple(args, "KKLKKKKKKKK", &value, &stream, &tokens, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5],     \
+                          &a[6], &a[7]))                                                                               \
+      return NULL;                                                                                                     \
+    ditron_moe_gradients_t gradients;                                                                                  \
+    DITRON_INIT(gradients);                                                                                            \
+    gradients.x = handle(a[0]);                                                                                        \
+    gradients.dy = handle(a[1]);                                                                                       \
+    gradients.dx = handle(a[2]);                                                                                       \
+    gradients.router = handle(a[3]);                                                                                   \
+    gradients.up = handle(a[4]);                                                                                       \
+    gradients.down = handle(a[5]);                                                                                     \
+    gradients.shared_up = handle(a[6]);                                                                                \
+    gradients.shared_down = handle(a[7]);                                                                              \
+    CHECK_UNLOCKED(ditron.object##_backward(handle(value), handle(stream), &gradients, tokens));                       \
+    Py_RETURN_NONE;                                                                                                    \
+  }
+
 static PyObject *routing_create(PyObject *self, PyObject *args) {
   unsigned long long context;
   long long hidden, tokens;
@@ -275,20 +297,22 @@ static int read_weights(PyObject *tuple, struct weights *weights) {
   return 1;
 }
 
-/* The router's, inner, max_tokens_per_rank, replicated, unfused, weights */
+/* The router's, inner, max_tokens_per_rank, replicated, unfused, training, gradient_dtype, gradients_set, weights */
 static PyObject *tensor_parallel_moe_create(PyObject *self, PyObject *args) {
   unsigned long long context;
   long long hidden, inner, tokens;
-  int dtype, score;
+  int dtype, score, gradient;
   PyObject *given;
   ditron_tensor_parallel_moe_options_t options;
   DITRON_INIT(options);
-  if (!PyArg_ParseTuple(args, "K" ROUTER_FORMAT "LLIIO", &context, ROUTER_VALUES, &inner, &tokens, &options.replicated,
-                        &options.unfused, &given))
+  if (!PyArg_ParseTuple(args, "K" ROUTER_FORMAT "LLIIIiIO", &context, ROUTER_VALUES, &inner, &tokens,
+                        &options.replicated, &options.unfused, &options.training, &gradient, &options.gradients_set,
+                        &given))
     return NULL;
   SET_ROUTER;
   options.inner = inner;
   options.max_tokens_per_rank = tokens;
+  options.gradient_dtype = (ditron_dtype_t)gradient;
   struct weights weights;
   if (!read_weights(given, &weights))
     return NULL;
@@ -303,17 +327,19 @@ static PyObject *tensor_parallel_moe_create(PyObject *self, PyObject *args) {
 DESTROY(tensor_parallel_moe)
 PREPARED(tensor_parallel_moe)
 LAYER(tensor_parallel_moe)
+BACKWARD(tensor_parallel_moe)
 
-/* The router's, inner, shared_inner, max_tokens, fp8, capacity, max_rows, concurrent_calls, weights */
+/* The router's, inner, shared_inner, max_tokens, fp8, capacity, max_rows, concurrent_calls, training, gradient_dtype, gradients_set, weights */
 static PyObject *expert_parallel_moe_create(PyObject *self, PyObject *args) {
   unsigned long long context;
   long long hidden, inner, shared, tokens, capacity, rows;
-  int dtype, score;
+  int dtype, score, gradient;
   PyObject *given;
   ditron_expert_parallel_moe_options_t options;
   DITRON_INIT(options);
-  if (!PyArg_ParseTuple(args, "K" ROUTER_FORMAT "LLLILLIO", &context, ROUTER_VALUES, &inner, &shared, &tokens,
-                        &options.fp8, &capacity, &rows, &options.concurrent_calls, &given))
+  if (!PyArg_ParseTuple(args, "K" ROUTER_FORMAT "LLLILLIIiIO", &context, ROUTER_VALUES, &inner, &shared, &tokens,
+                        &options.fp8, &capacity, &rows, &options.concurrent_calls, &options.training, &gradient,
+                        &options.gradients_set, &given))
     return NULL;
   SET_ROUTER;
   options.inner = inner;
@@ -321,6 +347,7 @@ static PyObject *expert_parallel_moe_create(PyObject *self, PyObject *args) {
   options.max_tokens = tokens;
   options.capacity = capacity;
   options.max_rows = rows;
+  options.gradient_dtype = (ditron_dtype_t)gradient;
   struct weights weights;
   if (!read_weights(given, &weights))
     return NULL;
@@ -335,6 +362,7 @@ static PyObject *expert_parallel_moe_create(PyObject *self, PyObject *args) {
 DESTROY(expert_parallel_moe)
 PREPARED(expert_parallel_moe)
 LAYER(expert_parallel_moe)
+BACKWARD(expert_parallel_moe)
 CHECKED(expert_parallel_moe)
 
 int add_mixture(PyObject *module) {
@@ -345,9 +373,9 @@ int add_mixture(PyObject *module) {
                   METHOD(expert_parallel_sizes) METHOD(expert_parallel_prepare) METHOD(expert_parallel_dispatch)
                       METHOD(expert_parallel_combine) METHOD(expert_parallel_check) METHOD(tensor_parallel_moe_create)
                           METHOD(tensor_parallel_moe_destroy) METHOD(tensor_parallel_moe_prepare)
-                              METHOD(tensor_parallel_moe_enqueue) METHOD(expert_parallel_moe_create)
+                              METHOD(tensor_parallel_moe_enqueue) METHOD(tensor_parallel_moe_backward) METHOD(expert_parallel_moe_create)
                                   METHOD(expert_parallel_moe_destroy) METHOD(expert_parallel_moe_prepare)
-                                      METHOD(expert_parallel_moe_enqueue)
+                                      METHOD(expert_parallel_moe_enqueue) METHOD(expert_parallel_moe_backward)
                                           METHOD(expert_parallel_moe_check){NULL, NULL, 0, NULL}};
   return PyModule_AddFunctions(module, methods);
 }

@@ -206,12 +206,16 @@ class ExpertParallel(_Mixture):
 
 
 class _Layer(_Mixture):
-    """A mixture of experts with its weights, which stay where they are as long as the layer."""
+    """A mixture of experts with its weights, which stay where they are as long as the layer. With `training` it has a backward, whose gradients of weights are of
+    gradient_dtype (float32 by default), added to what is there or, without `accumulate`, in its place; those of weights that all ranks have are of
+    the rank's own tokens."""
 
-    prepare_call = enqueue_call = None
+    prepare_call = enqueue_call = backward_call = None
 
-    def set_up(self, world, create, destroy, weights, wanted, dtype, hidden, experts, top_k, score, normalized, scale, *options):
+    def set_up(self, world, create, destroy, weights, wanted, dtype, hidden, experts, top_k, score, normalized, scale, training, gradient_dtype,
+               accumulate, *options):
         """wanted: of each weight its types and elements; the rest are numbers for create."""
+        self.gradient = "fp32" if gradient_dtype is None else _element_type(self.name, gradient_dtype)
         self.type, self.hidden = _element_type(self.name, dtype), hidden
         weights = [weights] if isinstance(weights, dict) else list(weights)
         ranks = world.local_ranks
@@ -226,7 +230,7 @@ class _Layer(_Mixture):
         for rank in ranks:
             self.at(rank, lambda device: addresses.__setitem__(device.rank, self.lend_weights(device)))
         super().__init__(world, create, destroy, BY_SIGNATURE[self.type].number, hidden, experts, top_k, self.choice("score", score, SCORES),
-                         not normalized, scale, *options, tuple(addresses))
+                         not normalized, scale, *options, training, BY_SIGNATURE[self.gradient].number, not accumulate, tuple(addresses))
 
     def lend_weights(self, device):
         """The addresses of a rank's weights, which its kernels may touch until the world is synchronised."""
@@ -249,6 +253,26 @@ class _Layer(_Mixture):
         self.spread({"x": x, "y": y}, call)
         return y
 
+    def backward(self, x, dy, dx, gradients):
+        """dx [tokens, hidden] from dy, the gradient of the last y, and the gradients of the weights: dictionaries like the weights, by local rank or a
+        single one as of x. Of a layer made with `training`. Enqueued; gives `dx`."""
+        words = [word for word in _WEIGHTS if word in ("router", "up", "down", "shared_up", "shared_down")]
+
+        def call(device, given):
+            tokens = _rows(self.name, "x", given["x"], self.hidden)
+            elements = {word: count for word, _, count in self.wanted}
+            unknown = set(given["gradients"]) - set(words)
+            if unknown:
+                raise InvalidArgumentError(f"{self.name}: gradients named {', '.join(sorted(unknown))}; accepted are {', '.join(words)}")
+            tensors = {**given, **{word: given["gradients"].get(word) for word in words}}
+            wanted = [("x", self.type, None), ("dy", self.type, tokens * self.hidden), ("dx", self.type, tokens * self.hidden),
+                      *((word, self.gradient, elements.get(word)) for word in words)]
+            addresses = self.addresses(device, tensors, wanted)
+            self.lend_weights(device)
+            self.backward_call(self.handle, device.stream(), tokens, *addresses)
+        self.spread({"x": x, "dy": dy, "dx": dx, "gradients": gradients}, call)
+        return dx
+
 
 class TensorParallelMoe(_Layer):
     """A mixture of experts whose every expert is spread over the ranks: each has a slice of the inner columns.
@@ -263,14 +287,15 @@ class TensorParallelMoe(_Layer):
     name = "tensor_parallel_moe"
     prepare_call = staticmethod(_native.tensor_parallel_moe_prepare)
     enqueue_call = staticmethod(_native.tensor_parallel_moe_enqueue)
+    backward_call = staticmethod(_native.tensor_parallel_moe_backward)
 
     def __init__(self, world, weights, hidden, inner, experts, top_k, max_tokens_per_rank, dtype, *, score="softmax", normalized=True, scale=1.0,
-                 replicated=False, unfused=False):
+                 replicated=False, unfused=False, training=False, gradient_dtype=None, accumulate=True):
         kind = _element_type(self.name, dtype)
         slices = experts * hidden * inner // world.ranks
         wanted = {"router": (kind, experts * hidden), "bias": ("fp32", experts), "up": (kind, 2 * slices), "down": (kind, slices)}
         self.set_up(world, _native.tensor_parallel_moe_create, _native.tensor_parallel_moe_destroy, weights, wanted, dtype, hidden, experts, top_k,
-                    score, normalized, scale, inner, max_tokens_per_rank, replicated, unfused)
+                    score, normalized, scale, training, gradient_dtype, accumulate, inner, max_tokens_per_rank, replicated, unfused)
 
 
 class ExpertParallelMoe(_Layer):
@@ -288,9 +313,10 @@ class ExpertParallelMoe(_Layer):
     name = "expert_parallel_moe"
     prepare_call = staticmethod(_native.expert_parallel_moe_prepare)
     enqueue_call = staticmethod(_native.expert_parallel_moe_enqueue)
+    backward_call = staticmethod(_native.expert_parallel_moe_backward)
 
     def __init__(self, world, weights, hidden, inner, experts, top_k, max_tokens, dtype, *, shared_inner=0, score="softmax", normalized=True, scale=1.0,
-                 fp8=False, capacity=0, max_rows=0, concurrent_calls=1):
+                 fp8=False, capacity=0, max_rows=0, concurrent_calls=1, training=False, gradient_dtype=None, accumulate=True):
         kind = _element_type(self.name, dtype)
         local, of_experts = experts // world.ranks, _FP8 if fp8 else kind
         blocks = [-(-size // 128) for size in (2 * inner, hidden, inner)]
@@ -299,7 +325,8 @@ class ExpertParallelMoe(_Layer):
                   "down_scale": ("fp32", local * blocks[1] * blocks[2]), "shared_up": (kind, 2 * shared_inner * hidden),
                   "shared_down": (kind, hidden * shared_inner)}
         self.set_up(world, _native.expert_parallel_moe_create, _native.expert_parallel_moe_destroy, weights, wanted, dtype, hidden, experts, top_k,
-                    score, normalized, scale, inner, shared_inner, max_tokens, fp8, capacity, max_rows, concurrent_calls)
+                    score, normalized, scale, training, gradient_dtype, accumulate, inner, shared_inner, max_tokens, fp8, capacity, max_rows,
+                    concurrent_calls)
 
     def check(self):
         """Waits for the work of all ranks of this process; InvalidArgumentError for the first slots or rows that were dropped since the last check."""

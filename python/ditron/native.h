@@ -37,7 +37,7 @@
   F(expert_parallel_combine) F(expert_parallel_check) F(tensor_parallel_moe_create) F(tensor_parallel_moe_destroy)    \
   F(tensor_parallel_moe_prepare) F(tensor_parallel_moe_enqueue) F(expert_parallel_moe_create)                         \
   F(expert_parallel_moe_destroy) F(expert_parallel_moe_prepare) F(expert_parallel_moe_enqueue)                        \
-  F(expert_parallel_moe_check)                                                                                        \
+  F(expert_parallel_moe_check) F(tensor_parallel_moe_backward) F(expert_parallel_moe_backward)                        \
   F(program_run_file) F(program_run_text) F(program_destroy) F(program_ranks) F(program_mismatch) F(program_get)
 /* clang-format on */
 

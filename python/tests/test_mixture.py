@@ -125,6 +125,13 @@ def halves(model, shared=False):
              **({"shared_up": model.shared_up, "shared_down": model.shared_down} if shared else {})} for rank in range(RANKS)]
 
 
+def sliced(model):
+    """The weights of each rank with a slice of every expert."""
+    part = INNER // RANKS
+    return [{"router": model.router, "up": np.ascontiguousarray(model.up[:, 2 * part * rank:2 * part * (rank + 1)]),
+             "down": np.ascontiguousarray(model.down[:, :, part * rank:part * (rank + 1)])} for rank in range(RANKS)]
+
+
 @pytest.mark.parametrize("shared", [0, 16])
 def test_expert_parallel_moe(world, shared):
     model = Model(4, shared)
@@ -143,10 +150,7 @@ def test_expert_parallel_moe(world, shared):
 def test_layers_in_threads(world):
     model = Model(5)
     experts = ditron.ExpertParallelMoe(world, halves(model), HIDDEN, INNER, EXPERTS, TOP_K, max_tokens=5, dtype=np.float32)
-    part = INNER // RANKS
-    slices = [{"router": model.router, "up": np.ascontiguousarray(model.up[:, 2 * part * rank:2 * part * (rank + 1)]),
-               "down": np.ascontiguousarray(model.down[:, :, part * rank:part * (rank + 1)])} for rank in range(RANKS)]
-    spread = [ditron.TensorParallelMoe(world, slices, HIDDEN, INNER, EXPERTS, TOP_K, 5, np.float32, unfused=unfused) for unfused in (False, True)]
+    spread = [ditron.TensorParallelMoe(world, sliced(model), HIDDEN, INNER, EXPERTS, TOP_K, 5, np.float32, unfused=unfused) for unfused in (False, True)]
 
     def program(world):
         x = tokens_of(5, 40 + world.rank)
@@ -157,6 +161,41 @@ def test_layers_in_threads(world):
     for x, results in world.run(program):
         for y in results:
             np.testing.assert_allclose(y, model(x), rtol=1e-3, atol=1e-3)
+
+
+def test_gradients_are_slopes(world):
+    model = Model(6)
+    weights = halves(model)
+    layer = ditron.ExpertParallelMoe(world, weights, HIDDEN, INNER, EXPERTS, TOP_K, max_tokens=4, dtype=np.float32, training=True, accumulate=False)
+    spread = ditron.TensorParallelMoe(world, sliced(model), HIDDEN, INNER, EXPERTS, TOP_K, 4, np.float32, training=True)
+    x, dy = ([tokens_of(4, seed + rank) for rank in range(RANKS)] for seed in (60, 70))
+    y, dx, other_dx = ([np.zeros_like(each) for each in x] for _ in range(3))
+    gradients, other = ([{word: np.zeros_like(own[word]) for word in ("router", "up", "down")} for own in each] for each in (weights, sliced(model)))
+    layer(x, y)
+    layer.backward(x, dy, dx, gradients)
+    spread.backward(x, dy, other_dx, other)
+    world.synchronize()
+    value = lambda: sum(float((model(each) * of_each).sum()) for each, of_each in zip(x, dy))
+    step = 1e-3
+    for rank in range(RANKS):
+        np.testing.assert_allclose(dx[rank], other_dx[rank], rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(gradients[rank]["router"], other[rank]["router"], rtol=1e-3, atol=1e-3)
+        # Of some elements; weights of experts are views of the model's.
+        for array, gradient in ((x[rank], dx[rank]), (weights[rank]["up"], gradients[rank]["up"]), (weights[rank]["down"], gradients[rank]["down"])):
+            flat, of_flat = array.reshape(-1), gradient.reshape(-1)
+            for at in np.random.default_rng(rank).integers(0, flat.size, 6):
+                kept = flat[at]
+                ends = []
+                for sign in (1, -1):
+                    flat[at] = kept + sign * step
+                    ends.append(value())
+                flat[at] = kept
+                np.testing.assert_allclose(of_flat[at], (ends[0] - ends[1]) / (2 * step), rtol=2e-2, atol=2e-3)
+    with pytest.raises(ditron.InvalidArgumentError, match="gradients named gate"):
+        layer.backward(x, dy, dx, [{"gate": x[0]}] * RANKS)
+    plain = ditron.ExpertParallelMoe(world, weights, HIDDEN, INNER, EXPERTS, TOP_K, max_tokens=4, dtype=np.float32)
+    with pytest.raises(ditron.InvalidArgumentError, match="without `training`"):
+        plain.backward(x, dy, dx, gradients)
 
 
 def test_what_is_wrong(world):
