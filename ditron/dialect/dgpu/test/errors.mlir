@@ -177,3 +177,49 @@ func.func @nestedPartition(%p: i1) {
   }
   return
 }
+
+// -----
+
+func.func @idleProducers() {
+  // expected-error@+1 {{has 8 active producer warps of 4}}
+  dgpu.warp_specialize consumer {
+  } producer {
+  } {active_warps = 8 : i32}
+  return
+}
+
+// -----
+
+#s = #dgpu.shared<4x4, bits = 16, offset = [j0 j1 i0 i1]>
+func.func @shortRows(%b: !dgpu.buffer<2 x 4x4 x bf16, #s>, %slot: i32, %p: !tile.ptr<bf16>) {
+  // expected-error@+1 {{copies matrices whose rows are multiples of 16 bytes}}
+  dgpu.async_gather %b[%slot] {
+  ^bb0(%row: i32, %column: i32):
+    dgpu.address %p : !tile.ptr<bf16>
+  } : !dgpu.buffer<2 x 4x4 x bf16, #s>
+  return
+}
+
+// -----
+
+#s = #dgpu.shared<4x8, bits = 16, offset = [j0 j1 j2 i0 i1]>
+func.func @placeOfThree(%b: !dgpu.buffer<2 x 4x8 x bf16, #s>, %slot: i32, %p: !tile.ptr<bf16>) {
+  // expected-error@+1 {{needs a region of a row and a column, i32}}
+  dgpu.async_gather %b[%slot] {
+  ^bb0(%row: i32):
+    dgpu.address %p : !tile.ptr<bf16>
+  } : !dgpu.buffer<2 x 4x8 x bf16, #s>
+  return
+}
+
+// -----
+
+#s = #dgpu.shared<4x8, bits = 16, offset = [j0 j1 j2 i0 i1]>
+func.func @wideElements(%b: !dgpu.buffer<2 x 4x8 x bf16, #s>, %slot: i32, %p: !tile.ptr<f32>) {
+  // expected-error@+1 {{copies elements of 2 bytes, from}}
+  dgpu.async_gather %b[%slot] {
+  ^bb0(%row: i32, %column: i32):
+    dgpu.address %p : !tile.ptr<f32>
+  } : !dgpu.buffer<2 x 4x8 x bf16, #s>
+  return
+}
