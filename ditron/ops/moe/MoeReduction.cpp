@@ -1,14 +1,28 @@
 //===- MoeReduction.cpp - Rows of experts times their weights, added by token and over the ranks, overlapped ---------------===//
 #include "ditron/ops/moe/MoeReduction.h"
 
+#include <cmath>
 #include <fmt/format.h>
 
 namespace ditron::ops {
 
 namespace {
 
-/// One multiprocessor of so many adds and sends while the others multiply.
-constexpr uint32_t multiprocessorsPerSum = 8;
+/// Multiprocessors that add and send while the others multiply: as many as move the bytes of all sums but the last while the product runs, at
+/// most one of eight. Estimates for Hopper: what a multiprocessor adds in a microsecond, and what a GPU multiplies.
+uint32_t multiprocessorsOfSums(const runtime::Rank &rank, const GroupedGemmProblem &product, int64_t tokens) {
+  constexpr double bytesOfMultiprocessor = 40e3, flopsOfGpu = 600e6;
+  constexpr uint32_t least = 4, most = 8;
+  const uint32_t ranks = rank.numRanks(), all = rank.attributes().multiprocessors;
+  const auto rows = static_cast<double>(product.maxRows);
+  const double columns = static_cast<double>(product.n) * static_cast<double>(sizeOf(product.resultType)),
+               bytes = (rows + static_cast<double>(tokens)) * columns * (ranks - 1) / ranks,
+               microseconds = 2 * rows * static_cast<double>(product.n) * static_cast<double>(product.k) / flopsOfGpu;
+  const auto wanted = static_cast<uint32_t>(std::ceil(bytes / (microseconds * bytesOfMultiprocessor)));
+  const uint32_t limit = std::max(1u, all / most);
+  return std::clamp(wanted, std::min(least, limit), limit);
+}
+
 /// Of what adds and fetches the ranks' sums, as GEMM+AllReduce's: long rows, many bytes on their way.
 constexpr uint32_t exchangeM = 16, exchangeN = 256, exchangeWarps = 8, mostExchangeBlocks = 128;
 
@@ -145,7 +159,7 @@ Expected<PreparedCall> MoeReduction::productCall(runtime::Rank &rank, int64_t to
   if (optionValues.schedule == Schedule::Overlapped && rank.numRanks() > 1)
     operands.ranks.freeMultiprocessors = optionValues.sumMultiprocessors
                                              ? optionValues.sumMultiprocessors
-                                             : std::max(1u, rank.attributes().multiprocessors / multiprocessorsPerSum);
+                                             : multiprocessorsOfSums(rank, problemFor(tokens), tokens);
   return prepareGroupedGemm(*kernels, rank, problemFor(tokens), operands,
                             TileOrder::inOrder(plan, RowShards(tokens, rank.numRanks()).rowsPerRank, topK));
 }

@@ -40,7 +40,8 @@ struct MoeReductionOptions {
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
   Schedule schedule = Schedule::Overlapped;
   std::optional<GemmPlan> plan = std::nullopt; ///< Instead of the library's choice; its blockM is that of the rows.
-  /// Overlapped: multiprocessors that the product leaves to the sums; 0: one of eight. The product has at least one.
+  /// Overlapped: multiprocessors that the product leaves to the sums; 0: as many as they need, at most one of eight. The product has at least
+  /// one.
   uint32_t sumMultiprocessors = 0;
 };
 

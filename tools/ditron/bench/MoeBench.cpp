@@ -485,8 +485,9 @@ void addMoeBenchCommands(CLI::App &bench, CommandContext &context) {
     }
     if (entry.op != MoeOperator::AllGather)
       command
-          ->add_option("--sum-multiprocessors", options.sumMultiprocessors,
-                       "Overlapped: multiprocessors that the product leaves to the sums; 0: one of eight")
+          ->add_option(
+              "--sum-multiprocessors", options.sumMultiprocessors,
+              "Overlapped: multiprocessors that the product leaves to the sums; 0: as they need, at most one of eight")
           ->check(integerBetween(0, 1024))
           ->capture_default_str();
     command->add_option(
