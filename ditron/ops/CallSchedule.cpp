@@ -134,11 +134,11 @@ Range tileRowsOfSegment(int64_t segment, const RowShards &shards, uint32_t block
 
 ReduceTiles reduceTiles(int64_t rows, int64_t columns, uint32_t multiprocessors) {
   const int64_t places = std::max<int64_t>(multiprocessors * 3 / 4, 1);
-  constexpr uint32_t mostBlockM = 64; // with 256 columns 64 sums a thread of 8 warps
+  constexpr uint32_t mostBlockM = 128; // with 256 columns 64 sums a thread of 16 warps
   ReduceTiles tiles;
   const auto count = [&] { return ceilDivide(rows, tiles.blockM) * ceilDivide(columns, tiles.blockN); };
   if (count() > places)
-    tiles = {.blockN = 256, .numWarps = 8};
+    tiles = {.blockN = 256, .numWarps = 16};
   while (count() > places && tiles.blockM < mostBlockM)
     tiles.blockM *= 2;
   tiles.blocks = static_cast<uint32_t>(std::min(count(), places));

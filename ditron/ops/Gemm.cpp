@@ -34,9 +34,12 @@ struct TileForm {
   double efficiency;
   double fixedSteps;
   uint32_t blocksPerMultiprocessor;
-  /// What is lost of products of 31 waves with K = 14336, less in proportion with 7168 to that, or of 62 waves with 7168: blocks drift apart
-  /// in K, and fetch from memory what others have had in the L2 cache. Small tiles fetch more.
+  /// What is lost of products of 31 waves with K = 14336, less in proportion with 7168 to that; of 62 waves with 7168 twice as much: blocks drift
+  /// apart in K, and fetch from memory what others have had in the L2 cache. Small tiles fetch more.
   double lostWhenDeep = 0;
+  double lostInManyWaves = 0; ///< Of more than 8 waves.
+  double lostWhenUnaligned =
+      0; ///< Where rows of A or B are no multiples of 128 bytes: tiles of them share more of their cache lines.
 };
 
 constexpr TileConfig tile(uint32_t m, uint32_t n, uint32_t k, uint32_t groupM, uint32_t warps, uint32_t stages) {
@@ -46,8 +49,8 @@ constexpr TileConfig tile(uint32_t m, uint32_t n, uint32_t k, uint32_t groupM, u
 /// GPUs with TMA and wgmma, 16-bit operands. Measured on an H200 (docs/bench.md): the power limit makes large tiles almost equally
 /// fast, and small ones waste less at the end; with deep K on an H100.
 const TileForm hopperForms[] = {
-    {{GemmMovement::Descriptors, tile(128, 128, 64, 8, 8, 5)}, 0.99, 1, 1, 0.08},
-    {{GemmMovement::Descriptors, tile(128, 256, 64, 4, 8, 3)}, 1.00, 4, 1, 0.02},
+    {{GemmMovement::Descriptors, tile(128, 128, 64, 8, 8, 5)}, 0.99, 1, 1, 0.08, 0, 0.15},
+    {{GemmMovement::Descriptors, tile(128, 256, 64, 4, 8, 3)}, 1.00, 4, 1, 0.02, 0.02},
     {{GemmMovement::Descriptors, tile(128, 256, 64, 8, 8, 3)}, 0.999, 4, 1, 0},
     {{GemmMovement::Descriptors, tile(256, 128, 64, 4, 8, 3)}, 0.98, 4, 1, 0.03},
     {{GemmMovement::Descriptors, tile(64, 256, 64, 16, 4, 4)}, 0.93, 2, 1},
@@ -139,10 +142,13 @@ double predictedSteps(const GemmProblem &problem, const TileForm &form, uint32_t
   const double tileSize = tile.blockM * form.plan.columns() / (128.0 * 128);
   const double steps = static_cast<double>(ceilDivide(problem.k, tile.blockK)) * tileSize * tile.blockK / 64.0;
   const double waves = static_cast<double>(ceilDivide(tiles, slots));
-  constexpr double deep = 7168, manyWaves = 31;
+  constexpr double deep = 7168, nearlyDeep = 6144, manyWaves = 31;
   const double depths = std::clamp(static_cast<double>(problem.k) / deep - 1, 0.0, 2.0) * std::min(waves / manyWaves, 1.0);
-  const double turns = problem.k < deep ? 0 : std::clamp(waves / manyWaves - 1, 0.0, 2.0);
-  const double lost = form.lostWhenDeep * (depths + turns);
+  const double turns = problem.k < nearlyDeep ? 0 : std::clamp(waves / manyWaves - 1, 0.0, 1.5);
+  const bool isAligned =
+      problem.k * sizeOf(problem.dtype) % 128 == 0 && columnsOfB(problem) * sizeOf(problem.dtype) % 128 == 0;
+  const double lost = form.lostWhenDeep * (depths + 2 * turns) + (waves > 8 ? form.lostInManyWaves : 0) +
+                      (isAligned ? 0 : form.lostWhenUnaligned);
   if (const std::optional<SplitTail> tail = splitTailOf(problem, form.plan, multiprocessors)) {
     // It must promise more than the model errs: 128x128 has gained 2 to 8 % where 6 and 11 were promised, and nothing where 3 were.
     constexpr double doubt = 1.04;

@@ -93,13 +93,13 @@ cases += [
     (library("tensor_parallel_gemm"), "gemm_reduce_scatter", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *u64:16" + ", i32:16" * 6 + ", i32" +
      constexpr(**nodes, **tiles), "--num-warps 8", "tight"),
     (library("tensor_parallel_gemm"), "reduce_segments", "*bf16:16, *bf16:16, *bf16:16, *u64:16, *u64:16, i32, i32:16, i32:16, i32" +
-     constexpr(WORLD_SIZE=8, BLOCK_M=64, BLOCK_N=256), "--num-warps 8"),
+     constexpr(WORLD_SIZE=8, BLOCK_M=128, BLOCK_N=256), "--num-warps 16"),
     (library("inter_node"), "enter_nodes", "*i64:16, *i64:16, *i32:16" + ", *i64:16" * 3 + ", *i32:16, *bf16:16, *bf16:16" + ", i32" * 4 + ", i32:16" * 3 +
      ", i64:16, i64:16" + ", i32" * 3 + constexpr(BLOCK=8192)),
     (library("inter_node"), "reduce_and_send", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32, i32:16, i32, i32" +
      constexpr(NODE_SIZE=8, MOST_PARTS=16, BLOCK_M=16, BLOCK_N=128)),
     (library("inter_node"), "reduce_nodes", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32, i32:16, i32:16, i32" +
-     constexpr(NUM_NODES=4, NODE_SIZE=8, MOST_PARTS=16, BLOCK_M=64, BLOCK_N=256), "--num-warps 8"),
+     constexpr(NUM_NODES=4, NODE_SIZE=8, MOST_PARTS=16, BLOCK_M=128, BLOCK_N=256), "--num-warps 16"),
     (library("gemm_all_reduce"), "gemm_all_reduce", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *i64:16" + ", i32:16" * 6 + ", i32" + constexpr(WORLD_SIZE=8, **tiles),
      "--num-warps 8", "tight"),
     (library("gemm_all_reduce"), "reduce_rows_beside", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, *i32:16, *i64:16, *i64:16, i32" + ", i32:16" * 4 + ", i32" +
