@@ -330,8 +330,8 @@ def VerifyPreparation : Pass<"dgpu-verify-preparation", "::mlir::ModuleOp"> {
   let summary = "phase contract: the lowering finds what it believes";
   let description = [{
     Every access of a tensor says how wide it is (dgpu-annotate-accesses), every tensor copy the box and the swizzle of its map
-    (dgpu-bind-tensor-maps), and every effect in the region of a reduction, scan or map is that of the performing thread
-    (dgpu-guard-effects).
+    (dgpu-bind-tensor-maps), every effect in the region of a reduction, scan or map is that of the performing thread
+    (dgpu-guard-effects), and partitions ask for no more registers than their block begins with.
   }];
 }
 #endif

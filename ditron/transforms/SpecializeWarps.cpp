@@ -86,12 +86,8 @@ public:
     Block &consumer = partitions.getConsumer().emplaceBlock(), &producer = partitions.getProducer().emplaceBlock();
     consumer.getOperations().splice(consumer.end(), entry.getOperations(), std::next(Block::iterator(partitions)),
                                     std::prev(entry.end()));
-    if (plan.producerWarps() > 1) {
+    if (plan.producerWarps() > 1)
       partitions.setActiveWarps(plan.producerWarps());
-      // Addresses of many rows are kept: 168 registers for each thread of three warpgroups, dealt out anew.
-      partitions.setProducerRegisters(88);
-      partitions.setConsumerRegisters(208);
-    }
     for (Ring &ring : plan.rings())
       ring.block = ring.loads.front()->getBlock();
     IRMapping copies;
@@ -107,14 +103,17 @@ public:
   }
 
 private:
-  /// The multiprocessor's registers between the warpgroup of the producer, which needs few, and the consumer's: whole eights for each thread.
-  /// Asking for more than there are would wait for ever.
+  /// The block's registers between the warpgroup of the producer, which needs few unless it keeps the addresses of many rows, and the consumer's.
+  /// Each thread has whole eights, already when the block begins: what is lost by that nobody can have, and asking for more than there is waits
+  /// for ever.
   void divideRegisters() {
-    constexpr int all = 65536, most = 232, granularity = 8, lanes = 32;
-    const int ofProducer = warps > 8 ? 32 : 40;
-    const int left = all - ofProducer * lanes * static_cast<int>(partitions.getProducerWarps());
+    constexpr int ofMultiprocessor = 65536, most = 232, granularity = 8, lanes = 32;
+    const int consumers = warps * lanes, producers = static_cast<int>(partitions.getProducerWarps()) * lanes;
+    const auto forEach = [](int registers, int threads) { return registers / threads / granularity * granularity; };
+    const int all = forEach(ofMultiprocessor, consumers + producers) * (consumers + producers);
+    const int ofProducer = plan.producerWarps() > 1 ? 88 : warps > 8 ? 32 : 40;
     partitions.setProducerRegisters(ofProducer);
-    partitions.setConsumerRegisters(std::min(most, left / (warps * lanes) / granularity * granularity));
+    partitions.setConsumerRegisters(std::min(most, forEach(all - ofProducer * producers, consumers)));
   }
 
   /// Loads of one and the same tile in both blocks of a cluster, where loops ask for clusters. The blocks must get to all loads of a ring in

@@ -184,6 +184,8 @@ class VerifyPreparationPass : public impl::VerifyPreparationBase<VerifyPreparati
       return checkBox(load);
     if (auto store = dyn_cast<dgpu::TmaStoreOp>(op))
       return checkBox(store);
+    if (auto split = dyn_cast<dgpu::WarpSpecializeOp>(op))
+      return checkRegisters(split);
     if (isa<tile::ReduceOp, tile::ScanOp, tile::MapElementwiseOp>(op))
       return success(holdsEverywhere(op, checkGuard));
     return success();
@@ -205,6 +207,20 @@ class VerifyPreparationPass : public impl::VerifyPreparationBase<VerifyPreparati
         !std::has_single_bit(uint64_t(elems.getInt())))
       return compilerBug(op) << dgpu::vectorElemsAttrName << " is " << elems.getInt() << "; a power of two up to "
                              << tensor.getDimSize(axis.getInt()) << " is expected";
+    return success();
+  }
+
+  /// What a GPU would wait for for ever. Fewer than 8 consumer warps move none.
+  static LogicalResult checkRegisters(dgpu::WarpSpecializeOp split) {
+    constexpr int64_t ofMultiprocessor = 65536, granularity = 8, lanes = 32;
+    const int64_t consumers = dgpu::numWarpsOf(split) * lanes, producers = split.getProducerWarps() * lanes;
+    if (consumers < 8 * lanes)
+      return success();
+    const int64_t threads = consumers + producers, has = ofMultiprocessor / threads / granularity * granularity * threads;
+    const int64_t asked = split.getConsumerRegisters() * consumers + split.getProducerRegisters() * producers;
+    if (asked > has)
+      return compilerBug(split) << "the partitions ask for " << asked << " registers; a block of " << threads
+                                << " threads begins with " << has;
     return success();
   }
 

@@ -56,3 +56,15 @@ func.func @effect(%x: tensor<32xi32, #L>, %p: tensor<32x!tile.ptr<i32>, #L>) {
   } : (tensor<32xi32, #L>, tensor<32x!tile.ptr<i32>, #L>) -> tensor<32xi32, #L>
   return
 }
+
+// -----
+
+module attributes {dgpu.num_warps = 16 : i32, dgpu.threads_per_warp = 32 : i32} {
+  func.func @registers() {
+    // expected-error @below {{compiler bug: the partitions ask for 65536 registers; a block of 640 threads begins with 61440}}
+    dgpu.warp_specialize consumer {
+    } producer {
+    } {consumer_registers = 120 : i32, producer_registers = 32 : i32}
+    return
+  }
+}
