@@ -190,7 +190,7 @@ TEST(Prediction, ASlowRankIsTheStragglerAndWaitedFor) {
 
 TEST(Prediction, ChunksLetTilesStartEarlier) {
   const MachineDescription machine = machineNamed("h800x8");
-  Request request = product(Operator::AgGemm, Form::Overlapped, 2, 32768, 8192, 8192);
+  Request request = product(Operator::AgGemm, Form::Overlapped, 2, 32768, 4096, 8192);
   const Time whole = timeOf(machine, request);
   request.chunksPerRank = 8;
   EXPECT_LT(timeOf(machine, request), whole);

@@ -4,10 +4,10 @@
 module attributes {dgpu.num_warps = 8 : i32, dgpu.threads_per_warp = 32 : i32, dgpu.num_stages = 4 : i32, dgpu.wgmma, dgpu.tma} {
   // CHECK-LABEL: func.func @rows
   // CHECK: %[[B:.*]] = dgpu.buffer_alloc : !dgpu.buffer<4 x 128x64 x bf16
-  // CHECK: %[[A:.*]] = dgpu.buffer_alloc : !dgpu.buffer<4 x 128x64 x bf16
   // One arrival of the tensor copies, one of each of the four warps.
-  // CHECK-DAG: %[[FULL:.*]] = dgpu.mbarrier_alloc {count = 5 : i32}
-  // CHECK-DAG: %[[EMPTY:.*]] = dgpu.mbarrier_alloc {count = 8 : i32}
+  // CHECK: %[[FULL:.*]] = dgpu.mbarrier_alloc {count = 5 : i32}
+  // CHECK: %[[EMPTY:.*]] = dgpu.mbarrier_alloc {count = 8 : i32}
+  // CHECK: %[[A:.*]] = dgpu.buffer_alloc : !dgpu.buffer<4 x 128x64 x bf16
   // CHECK: dgpu.warp_specialize consumer {
   // CHECK-NOT: tile.load
   // CHECK: dgpu.mbarrier_wait %[[FULL]]

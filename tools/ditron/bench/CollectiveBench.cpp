@@ -180,8 +180,7 @@ Status CollectiveBench::compareWith(uint64_t call, uint32_t r, int64_t count) {
     storeElement(dtype, rounded, wanted);
     wanted = loadElement(dtype, rounded);
     if (result[i] != static_cast<float>(wanted))
-      return internalError(
-          fmt::format("call {}, rank {}: element {} is {}, expected {}", call, r, i, result[i], wanted));
+      return internalError(fmt::format("call {}: element {} is {}, expected {}", call, i, result[i], wanted));
   }
   return Status::ok();
 }

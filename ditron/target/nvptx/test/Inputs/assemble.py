@@ -103,7 +103,7 @@ cases += [
     (library("gemm_all_reduce"), "gemm_all_reduce", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *i64:16" + ", i32:16" * 6 + ", i32" + constexpr(WORLD_SIZE=8, **tiles),
      "--num-warps 8", "tight"),
     (library("gemm_all_reduce"), "reduce_rows_beside", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, *i32:16, *i64:16, *i64:16, i32" + ", i32:16" * 4 + ", i32" +
-     constexpr(WORLD_SIZE=8, CHUNKS=8, EXCHANGE_M=64, EXCHANGE_N=256), "--num-warps 32", "tight"),
+     constexpr(WORLD_SIZE=8, CHUNKS=8, EXCHANGE_M=64, EXCHANGE_N=256), "--num-warps 32"),
     (library("gemm_all_reduce"), "reduce_rows", "*bf16:16, *bf16:16, *bf16:16, *bf16:16" + ", *i64:16" * 4 + ", i32, i32:16, i32:16, i32:16, i32:16, i32" +
      constexpr(WORLD_SIZE=8, **exchange, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 8"),
     (library("gemm_all_reduce"), "gather_rows", "*bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32:16, i32:16, i32:16, i32:16, i32" +
@@ -238,7 +238,7 @@ for transposed, activation in [(True, "none"), (False, "swiglu")]:
     cases.append((library("moe/grouped_gemm"), "grouped_gemm", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *i32:16, i32" + ", i32:16" * 5 +
                   constexpr(B_TRANSPOSED=transposed, ACTIVATION=activation, **experts) + no_scales +
                   constexpr(spans_ptr=None, segment_tiles_ptr=None, counter_ptr=None, gate_ptr=None, first_rank=0, WORLD_SIZE=1) + ", *i32:16" +
-                  constexpr(SLOTS=2), "--num-warps 8 --num-stages 4", "tight"))
+                  constexpr(SLOTS=2), f"--num-warps 8 --num-stages {2 if arch == 'sm_89' else 4}", *tight))
     cases.append((library("moe/grouped_gemm"), "grouped_gemm_pointers", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *i32:16, *i32:16" +
                   constexpr(a_scale_ptr=None, b_scale_ptr=None) + ", i32:16" * 4 +
                   constexpr(B_TRANSPOSED=transposed, ACTIVATION=activation, SLOTS=2, BLOCK_SCALES=False, **experts), "--num-warps 8 --num-stages 2"))
@@ -284,7 +284,7 @@ for given, row, row_scales, scales in [("*i16:16", "*i16:16", "constexpr row_sca
                                 RECEIVE=True), "--num-warps 16"))
     cases.append((library("expert_parallel/high_throughput"), "dispatch_by_channels", f"{given}, *i32, *fp32, {row}, {row_scales}, *i32, *i32, {row}, {scales}" +
                   ", *i64:16, *fp32:16, *i64:16, *i64:16, *i64:16, *i32:16, *i32:16, *i32:16" + ", *i64:16" * 5 + ", i64, i32:16, i32:16, i32, i64, i64, i64, i32" +
-                  constexpr(WORLD=8, TOP_K=8, SLOTS=8, EXPERTS=256, WINDOW=8, ROWS=8, CHUNK=2048), "--num-warps 16", "tight"))
+                  constexpr(WORLD=8, TOP_K=8, SLOTS=8, EXPERTS=256, WINDOW=8, ROWS=8, CHUNK=2048), "--num-warps 16", *tight))
     cases.append((library("expert_parallel/two_level"), "dispatch_by_nodes", f"{given}, *i32, *fp32, {row}, {row_scales}, *i32, *i32, {row}, {scales}, *i32:16, *i64:16, *i32:16, *i32:16" +
                   ", *i64:16" * 9 + ", i64, i32:16, i32:16, i32:16, i32, i32, i64, i64, i64, i64, i32" +
                   constexpr(WORLD=16, NODE_SIZE=8, TOP_K=8, SLOTS=8, EXPERTS=256, CHUNK=4096, SCAN=1024, ROWS=8, ROW_CHUNK=2048, SEND=True, RECEIVE=True), "--num-warps 16"))
