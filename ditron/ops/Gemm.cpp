@@ -143,7 +143,8 @@ double predictedSteps(const GemmProblem &problem, const TileForm &form, uint32_t
   const double steps = static_cast<double>(ceilDivide(problem.k, tile.blockK)) * tileSize * tile.blockK / 64.0;
   const double waves = static_cast<double>(ceilDivide(tiles, slots));
   constexpr double deep = 7168, nearlyDeep = 6144, manyWaves = 31;
-  const double depths = std::clamp(static_cast<double>(problem.k) / deep - 1, 0.0, 2.0) * std::min(waves / manyWaves, 1.0);
+  const double depths =
+      std::clamp(static_cast<double>(problem.k) / deep - 1, 0.0, 2.0) * std::min(waves / manyWaves, 1.0);
   const double turns = problem.k < nearlyDeep ? 0 : std::clamp(waves / manyWaves - 1, 0.0, 1.5);
   const bool isAligned =
       problem.k * sizeOf(problem.dtype) % 128 == 0 && columnsOfB(problem) * sizeOf(problem.dtype) % 128 == 0;

@@ -216,7 +216,8 @@ class VerifyPreparationPass : public impl::VerifyPreparationBase<VerifyPreparati
     const int64_t consumers = dgpu::numWarpsOf(split) * lanes, producers = split.getProducerWarps() * lanes;
     if (consumers < 8 * lanes)
       return success();
-    const int64_t threads = consumers + producers, has = ofMultiprocessor / threads / granularity * granularity * threads;
+    const int64_t threads = consumers + producers,
+                  has = ofMultiprocessor / threads / granularity * granularity * threads;
     const int64_t asked = split.getConsumerRegisters() * consumers + split.getProducerRegisters() * producers;
     if (asked > has)
       return compilerBug(split) << "the partitions ask for " << asked << " registers; a block of " << threads

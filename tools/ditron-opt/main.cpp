@@ -9,14 +9,14 @@
 #include "VerifyInput.h"
 
 #include "ditron/analysis/Passes.h"
+#include "ditron/compiler/FatalErrors.h"
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
-#include "ditron/target/Passes.h"
-#include "ditron/compiler/FatalErrors.h"
 #include "ditron/support/InputFile.h"
 #include "ditron/support/OutputFile.h"
 #include "ditron/support/ToolProcess.h"
+#include "ditron/target/Passes.h"
 #include "ditron/transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -86,7 +86,8 @@ void expectSame(const std::string &op, const std::string &shape, uint32_t ranks,
   auto packaged = package::PackageProvider::create({{"app.ditron", std::move(*built)}}, {.target = target});
   ASSERT_EQ(messageOf(packaged.status()), "ok");
   std::unique_ptr<jit::Jit> jit = *jit::Jit::create(target);
-  const std::vector<std::vector<float>> expected = runWith(*jit, ranks, run, nodes), actual = runWith(**packaged, ranks, run, nodes);
+  const std::vector<std::vector<float>> expected = runWith(*jit, ranks, run, nodes),
+                                        actual = runWith(**packaged, ranks, run, nodes);
   ASSERT_FALSE(expected.empty());
   EXPECT_EQ(actual, expected);
 }

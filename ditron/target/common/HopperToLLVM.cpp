@@ -315,7 +315,8 @@ LogicalResult checkHopper(ModuleOp module, TargetInfo &target) {
     return success();
   WalkResult walk = module.walk([](Operation *op) -> WalkResult {
     if (isa<dgpu::WarpSpecializeOp, dgpu::MbarrierAllocOp, dgpu::TmaPrefetchOp, dgpu::TmaLoadOp, dgpu::TmaStoreOp,
-            dgpu::FenceAsyncOp, dgpu::WarpgroupDotOp, dgpu::WarpgroupWaitOp, dgpu::ClusterBarrierOp, dgpu::TakeTurnOp, dgpu::PassTurnOp>(op))
+            dgpu::FenceAsyncOp, dgpu::WarpgroupDotOp, dgpu::WarpgroupWaitOp, dgpu::ClusterBarrierOp, dgpu::TakeTurnOp,
+            dgpu::PassTurnOp>(op))
       return op->emitOpError("is not available on this target");
     return WalkResult::advance();
   });

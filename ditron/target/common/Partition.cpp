@@ -23,7 +23,8 @@ std::optional<Partition> partitionAt(Block *block) {
     bool isProducer = block->getParent()->getRegionNumber() == 1;
     if (!isProducer)
       return Partition{0, consumers};
-    return Partition{consumers, static_cast<int>(parent->getAttrOfType<IntegerAttr>(dgpu::activeWarpsAttrName).getInt())};
+    return Partition{consumers,
+                     static_cast<int>(parent->getAttrOfType<IntegerAttr>(dgpu::activeWarpsAttrName).getInt())};
   }
   return std::nullopt;
 }
