@@ -60,9 +60,6 @@ KernelCall CallWords::enter(const runtime::Rank &rank, runtime::Pointer raised, 
   const int64_t copyBlocks = std::min<int64_t>(copy.rows * ceilDivide(copy.columns, block),
                                                copyBlocksPerMultiprocessor * rank.attributes().multiprocessors);
   const bool hasScales = copy.scaleSource.address != nullptr;
-  auto scales = [&](runtime::Pointer pointer) {
-    return hasScales ? runtime::Argument(pointer) : runtime::Argument(runtime::None());
-  };
   KernelCall call;
   call.source = "tensor_parallel_gemm";
   call.kernel = "enter";
@@ -84,8 +81,8 @@ KernelCall CallWords::enter(const runtime::Rank &rank, runtime::Pointer raised, 
                     {"rank", id},
                     {"world_size", rank.numRanks()},
                     {"BLOCK", block},
-                    {"own_scale_ptr", scales(copy.scaleDestination)},
-                    {"shard_scale_ptr", scales(copy.scaleSource)},
+                    {"own_scale_ptr", orNone(hasScales, copy.scaleDestination)},
+                    {"shard_scale_ptr", orNone(copy.scaleSource)},
                     {"num_scales", copy.scales},
                     {"stride_own_scale", copy.scaleStride},
                     {"SHARD_SCALES", copy.hasScaleOfEach}};

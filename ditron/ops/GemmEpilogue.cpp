@@ -142,7 +142,7 @@ Status verifySpans(std::string_view operation, const RowStrides &strides, const 
 void appendEpilogue(KernelCall &call, const GemmEpilogue &epilogue, const EpilogueOperands &operands,
                     int64_t biasColumns) {
   auto add = [&](const char *name, bool isThere, runtime::Pointer pointer) {
-    call.arguments.emplace_back(name, isThere ? runtime::Argument(pointer) : runtime::Argument(runtime::None()));
+    call.arguments.emplace_back(name, orNone(isThere, pointer));
   };
   add("a_scale_ptr", epilogue.scalesA != Scaling::None, operands.scalesA);
   add("b_scale_ptr", epilogue.scalesB != Scaling::None, operands.scalesB);

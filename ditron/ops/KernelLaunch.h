@@ -30,6 +30,12 @@ std::span<const std::string_view> kernelSourceNames();
 /// process; NotFound when there is no such file.
 Expected<runtime::KernelReference> libraryKernel(std::string_view source, std::string_view kernel);
 
+/// An argument that a kernel may do without.
+inline runtime::Argument orNone(bool isGiven, runtime::Pointer pointer) {
+  return isGiven ? runtime::Argument(pointer) : runtime::Argument(runtime::None());
+}
+inline runtime::Argument orNone(runtime::Pointer pointer) { return orNone(pointer.address != nullptr, pointer); }
+
 struct KernelCall {
   std::string_view source; ///< As kernelSource names it.
   std::string_view kernel;

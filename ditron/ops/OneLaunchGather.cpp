@@ -114,8 +114,7 @@ KernelCall OneLaunchGather::call(const runtime::Rank &rank, runtime::Pointer sha
   appendEpilogue(call, gathered, {layout.scaleOf(workspace.on(id)), extras.scalesB, extras.bias}, columns);
   appendActivation(call, options.epilogue);
   call.arguments.emplace_back("stride_a_scale", layout.scaleStride);
-  call.arguments.emplace_back("shard_scale_ptr",
-                              hasScales ? runtime::Argument(extras.scalesA) : runtime::Argument(runtime::None()));
+  call.arguments.emplace_back("shard_scale_ptr", orNone(hasScales, extras.scalesA));
   call.arguments.emplace_back("SHARD_SCALES", options.epilogue.scalesA == Scaling::Vector);
   return call;
 }

@@ -123,8 +123,7 @@ std::vector<KernelCall> HighThroughputProtocol::dispatch(const runtime::Rank &ra
   call.grid = {setting.plan.blocks, 1, 1};
   addCommon(call, rank, typed, {"weights_ptr", "row_scales_ptr"});
   call.arguments.insert(call.arguments.end(), {{"ring_ptr", dispatchRings.rows.on(id)},
-                                               {"scales_ptr", options().fp8 ? runtime::Argument(scales.on(id))
-                                                                            : runtime::Argument(runtime::None())},
+                                               {"scales_ptr", orNone(options().fp8, scales.on(id))},
                                                {"keys_ptr", keys.on(id)},
                                                {"key_weights_ptr", keyWeights.on(id)},
                                                {"words_ptr", told.on(id)},

@@ -161,9 +161,6 @@ Expected<PreparedCall> prepareGroupedGemm(runtime::KernelProvider &kernels, runt
                     {"B_TRANSPOSED", problem.order == MatrixOrder::Transposed},
                     {"ACTIVATION", std::string(toString(problem.activation))},
                     {"PRECISION", std::string(toString(problem.precision))}};
-  const auto orNone = [](bool isGiven, runtime::Pointer pointer) {
-    return isGiven ? runtime::Argument(pointer) : runtime::Argument(runtime::None());
-  };
   call.arguments.emplace_back("a_scale_ptr", orNone(problem.blockScales, operands.aScale));
   call.arguments.emplace_back("b_scale_ptr", orNone(problem.blockScales, operands.bScale));
   if (ranks.spans.address) {
@@ -218,7 +215,7 @@ Expected<PreparedCall> prepareSlotSum(runtime::KernelProvider &kernels, runtime:
                static_cast<uint32_t>(ceilDivide(problem.columns, block)), 1};
   call.arguments = {{"rows_ptr", rows},
                     {"row_of_slot_ptr", rowOfSlot},
-                    {"weights_ptr", weights.address ? runtime::Argument(weights) : runtime::Argument(runtime::None())},
+                    {"weights_ptr", orNone(weights)},
                     {"out_ptr", out},
                     {"tokens", problem.tokens},
                     {"columns", problem.columns},

@@ -31,10 +31,6 @@ Status verifySizes(std::initializer_list<std::pair<std::string_view, int64_t>> s
 
 uint32_t powerOfTwo(int64_t value) { return static_cast<uint32_t>(std::bit_ceil(static_cast<uint64_t>(value))); }
 
-runtime::Argument orNone(runtime::Pointer pointer) {
-  return pointer.address ? runtime::Argument(pointer) : runtime::Argument(runtime::None());
-}
-
 KernelCall callOf(std::string_view kernel, int64_t blocks) {
   KernelCall call;
   call.source = "moe/backward";

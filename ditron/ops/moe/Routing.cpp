@@ -49,7 +49,7 @@ Expected<PreparedCall> prepareRouter(runtime::KernelProvider &kernels, runtime::
   call.kernel = "choose_experts";
   call.grid = {static_cast<uint32_t>(ceilDivide(problem.tokens, block)), 1, 1};
   call.arguments = {{"logits_ptr", logits},
-                    {"bias_ptr", bias.address ? runtime::Argument(bias) : runtime::Argument(runtime::None())},
+                    {"bias_ptr", orNone(bias)},
                     {"ids_ptr", ids},
                     {"weights_ptr", weights},
                     {"tokens", problem.tokens},

@@ -25,9 +25,6 @@ Expected<PreparedCall> TileOrder::prepare(runtime::KernelProvider &kernels, runt
   const uint32_t ranks = rank.numRanks(), turns = std::bit_ceil(ranks);
   const int64_t tiles = std::clamp<int64_t>(8192 / turns, 64, 1024);
   const int64_t most = std::max<int64_t>(mostTilesOf(tokensPerRank * ranks * rows.topK, rows.experts, rows.blockM), 1);
-  const auto ofDeparture = [&](runtime::Pointer pointer) {
-    return by == By::Departure ? runtime::Argument(pointer) : runtime::Argument(runtime::None());
-  };
   KernelCall call;
   call.source = "moe/tensor_parallel";
   call.kernel = "order_tiles";
@@ -38,8 +35,8 @@ Expected<PreparedCall> TileOrder::prepare(runtime::KernelProvider &kernels, runt
                     {"slot_of_row_ptr", rows.slotOfRow},
                     {"ordered_ptr", ordered.pointer()},
                     {"spans_ptr", spansOf.pointer()},
-                    {"segment_tiles_ptr", ofDeparture(segments.pointer())},
-                    {"gate_ptr", ofDeparture(gates)},
+                    {"segment_tiles_ptr", orNone(by == By::Departure, segments.pointer())},
+                    {"gate_ptr", orNone(by == By::Departure, gates)},
                     {"tokens_per_rank", tokensPerRank},
                     {"tokens_per_chunk", ceilDivide(tokensPerRank, chunks)},
                     {"first_rank", rows.firstRank},
