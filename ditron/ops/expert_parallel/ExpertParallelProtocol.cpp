@@ -43,6 +43,31 @@ uint32_t ExpertParallelProtocol::scanOf() const {
   return std::min(std::clamp(8192 / slotsOfToken(), 64u, 1024u), powerOfTwoFor(std::max<int64_t>(maxSlots(), 64)));
 }
 
+Status ExpertParallelProtocol::allocateWords(Words &words, uint64_t told, uint32_t blocks, uint32_t arrivals,
+                                             const std::string &name) {
+  DITRON_ASSIGN_OR_RETURN(words.told, world().allocateSymmetric(DataType::I64, told, name + "_told"));
+  DITRON_ASSIGN_OR_RETURN(words.sent, allocateCounters(world(), blocks, name + "_sent"));
+  DITRON_ASSIGN_OR_RETURN(words.received, allocateCounters(world(), blocks, name + "_received"));
+  DITRON_ASSIGN_OR_RETURN(words.arrivals, allocateCounters(world(), arrivals, name + "_arrivals"));
+  return Status::ok();
+}
+
+KernelCall ExpertParallelProtocol::launch(const runtime::Rank &rank, const Words &words, std::string_view source,
+                                          std::string_view kernel, Part part) const {
+  const uint32_t id = rank.id();
+  KernelCall call;
+  call.source = source;
+  call.kernel = kernel;
+  call.arguments = {{"words_ptr", words.told.on(id)},
+                    {"sent_ptr", words.sent[id].pointer()},
+                    {"received_ptr", words.received[id].pointer()},
+                    {"arrivals_ptr", words.arrivals[id].pointer()},
+                    {"NODE_SIZE", world().ranksPerNode()},
+                    {"SEND", part != Part::Receive},
+                    {"RECEIVE", part != Part::Send}};
+  return call;
+}
+
 void ExpertParallelProtocol::addCommon(KernelCall &call, const runtime::Rank &rank, const Operands &operands,
                                        std::initializer_list<std::string_view> names) const {
   call.arguments.insert(call.arguments.end(), {{"tokens", i64Argument(0)},

@@ -38,6 +38,18 @@ public:
   int64_t scalesOfRow() const { return options().fp8 ? scaledBlocks(options().hidden) : 0; }
 
 protected:
+  /// What the calls of one direction are counted in where each is one launch, and what the ranks tell each other in it.
+  struct Words {
+    std::vector<runtime::Buffer> sent, received, arrivals; ///< By rank of this process: [blocks], [blocks], [arrivals].
+    runtime::SymmetricBuffer told;
+  };
+  Status allocateWords(Words &words, uint64_t told, uint32_t blocks, uint32_t arrivals, const std::string &name);
+  /// One launch of low_latency or two_level: of a kernel of that file, with the words and what it does of the call.
+  KernelCall launch(const runtime::Rank &rank, const Words &words, std::string_view source, std::string_view kernel,
+                    Part part) const;
+  /// Sets of memory that calls use in turns.
+  static constexpr uint64_t sets = 2;
+
   explicit ExpertParallelProtocol(ExpertParallelSetting setting) : setting(std::move(setting)) {}
 
   const ExpertParallelOptions &options() const { return setting.options; }

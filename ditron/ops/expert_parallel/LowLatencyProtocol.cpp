@@ -12,12 +12,7 @@ namespace ditron::ops {
 
 namespace {
 
-/// Of memory, used in turns.
-constexpr uint64_t sets = 2;
-
-runtime::Argument orNone(const runtime::Buffer &buffer) {
-  return buffer.isValid() ? runtime::Argument(buffer.pointer()) : runtime::Argument(runtime::None());
-}
+constexpr std::string_view kernelFile = "expert_parallel/low_latency";
 
 class LowLatencyProtocol final : public ExpertParallelProtocol {
 public:
@@ -34,26 +29,10 @@ public:
   }
 
 private:
-  /// What one direction's calls are counted in, by rank of this process, and what the ranks tell each other.
-  struct Words {
-    std::vector<runtime::Buffer> sent, received, arrivals;
-    runtime::SymmetricBuffer told;
-  };
-  Status allocateWords(Words &words, uint64_t told, uint32_t blocks, const std::string &name);
-  KernelCall launch(const runtime::Rank &rank, const Words &words, Part part) const;
-
   runtime::SymmetricBuffer slots, scales, origins, returned;
   std::vector<runtime::Buffer> counts, staged, stagedScales, zeros; ///< By rank of this process.
   Words dispatchWords, combineWords;
 };
-
-Status LowLatencyProtocol::allocateWords(Words &words, uint64_t told, uint32_t blocks, const std::string &name) {
-  DITRON_ASSIGN_OR_RETURN(words.told, world().allocateSymmetric(DataType::I64, told, name + "_told"));
-  DITRON_ASSIGN_OR_RETURN(words.sent, allocateCounters(world(), blocks, name + "_sent"));
-  DITRON_ASSIGN_OR_RETURN(words.received, allocateCounters(world(), blocks, name + "_received"));
-  DITRON_ASSIGN_OR_RETURN(words.arrivals, allocateCounters(world(), 1, name + "_arrivals"));
-  return Status::ok();
-}
 
 Status LowLatencyProtocol::allocate() {
   const uint64_t experts = options().experts, rows = sets * numRanks() * options().maxTokens;
@@ -79,39 +58,23 @@ Status LowLatencyProtocol::allocate() {
       DITRON_ASSIGN_OR_RETURN(stagedScales[id],
                               rank.allocate(DataType::F32, blocks * scalesOfRow(), "ep_staged_scales"));
     }
-  DITRON_RETURN_IF_ERROR(allocateWords(dispatchWords, sets * experts, setting.plan.blocks, "ep_dispatch"));
-  return allocateWords(combineWords, numRanks(), setting.plan.combineBlocks, "ep_combine");
-}
-
-KernelCall LowLatencyProtocol::launch(const runtime::Rank &rank, const Words &words, Part part) const {
-  const uint32_t id = rank.id();
-  KernelCall call;
-  call.source = "expert_parallel/low_latency";
-  call.arguments = {{"words_ptr", words.told.on(id)},
-                    {"sent_ptr", words.sent[id].pointer()},
-                    {"received_ptr", words.received[id].pointer()},
-                    {"arrivals_ptr", words.arrivals[id].pointer()},
-                    {"NODE_SIZE", world().ranksPerNode()},
-                    {"SEND", part != Part::Receive},
-                    {"RECEIVE", part != Part::Send}};
-  return call;
+  DITRON_RETURN_IF_ERROR(allocateWords(dispatchWords, sets * experts, setting.plan.blocks, 1, "ep_dispatch"));
+  return allocateWords(combineWords, numRanks(), setting.plan.combineBlocks, 1, "ep_combine");
 }
 
 std::vector<KernelCall> LowLatencyProtocol::dispatch(const runtime::Rank &rank, const Operands &operands,
                                                      runtime::Pointer error, Part part) const {
   const uint32_t id = rank.id();
   const Operands typed = asBits(operands);
-  KernelCall call = launch(rank, dispatchWords, part);
-  call.kernel = "dispatch";
+  KernelCall call = launch(rank, dispatchWords, kernelFile, "dispatch", part);
   call.numWarps = setting.plan.numWarps;
   call.grid = {setting.plan.blocks, 1, 1};
   addCommon(call, rank, typed, {"x_ptr", "ids_ptr", "weights_ptr", "rows_ptr", "row_scales_ptr", "offsets_ptr"});
   call.arguments.insert(call.arguments.end(), {{"slots_ptr", slots.on(id)},
-                                               {"scales_ptr", options().fp8 ? runtime::Argument(scales.on(id))
-                                                                            : runtime::Argument(runtime::None())},
+                                               {"scales_ptr", orNone(options().fp8, scales.on(id))},
                                                {"origins_ptr", origins.on(id)},
-                                               {"staged_ptr", orNone(staged[id])},
-                                               {"staged_scales_ptr", orNone(stagedScales[id])},
+                                               {"staged_ptr", orNone(staged[id].pointer())},
+                                               {"staged_scales_ptr", orNone(stagedScales[id].pointer())},
                                                {"counts_ptr", counts[id].pointer()},
                                                {"error_ptr", error},
                                                {"stride", rowStride(rowType())},
@@ -128,15 +91,14 @@ std::vector<KernelCall> LowLatencyProtocol::dispatch(const runtime::Rank &rank, 
 
 std::vector<KernelCall> LowLatencyProtocol::combine(const runtime::Rank &rank, const Operands &operands,
                                                     Part part) const {
-  KernelCall call = launch(rank, combineWords, part);
-  call.kernel = "combine";
+  KernelCall call = launch(rank, combineWords, kernelFile, "combine", part);
   call.numWarps = setting.plan.combineNumWarps;
   call.grid = {setting.plan.combineBlocks, 1, 1};
   addCommon(call, rank, operands, {"rows_ptr", "out_ptr", "addend_ptr"});
   call.arguments.insert(call.arguments.end(),
                         {{"slots_ptr", returned.on(rank.id())},
                          {"stride", rowStride(options().dtype)},
-                         {"zeros_ptr", orNone(zeros[rank.id()])},
+                         {"zeros_ptr", orNone(zeros[rank.id()].pointer())},
                          {"most_rows", i64Argument(setting.mostRows)},
                          {"CHUNK", chunkOf(rank, setting.plan.combineNumWarps, options().dtype, accessesOfThread)},
                          {"ROWS", copiedRows},

@@ -13,8 +13,7 @@ namespace ditron::ops {
 
 namespace {
 
-/// Of memory, used in turns.
-constexpr uint64_t sets = 2;
+constexpr std::string_view kernelFile = "expert_parallel/two_level";
 
 class TwoLevelProtocol final : public ExpertParallelProtocol {
 public:
@@ -32,13 +31,6 @@ public:
   uint64_t workspaceBytes() const override;
 
 private:
-  /// Calls of one direction are counted by block.
-  struct Words {
-    std::vector<runtime::Buffer> sent, received, arrivals; ///< By rank of this process.
-    runtime::SymmetricBuffer told;
-  };
-  Status allocateWords(Words &words, uint64_t told, uint32_t blocks, uint32_t arrivals, const std::string &name);
-  KernelCall launch(const runtime::Rank &rank, const Words &words, std::string_view kernel, Part part) const;
   /// int32 words of a record before those of its slots, and of all of it.
   int64_t keyWords() const {
     return rowStride(rowType()) * static_cast<int64_t>(sizeOf(rowType())) / 4 + scalesOfRow();
@@ -50,15 +42,6 @@ private:
   std::vector<runtime::Buffer> counts, sentRecords, staged, stagedSums;           ///< By rank of this process.
   Words dispatchWords, combineWords;
 };
-
-Status TwoLevelProtocol::allocateWords(Words &words, uint64_t told, uint32_t blocks, uint32_t arrivals,
-                                       const std::string &name) {
-  DITRON_ASSIGN_OR_RETURN(words.told, world().allocateSymmetric(DataType::I64, told, name + "_told"));
-  DITRON_ASSIGN_OR_RETURN(words.sent, allocateCounters(world(), blocks, name + "_sent"));
-  DITRON_ASSIGN_OR_RETURN(words.received, allocateCounters(world(), blocks, name + "_received"));
-  DITRON_ASSIGN_OR_RETURN(words.arrivals, allocateCounters(world(), arrivals, name + "_arrivals"));
-  return Status::ok();
-}
 
 Status TwoLevelProtocol::allocate() {
   const uint64_t experts = options().experts, nodes = world().numNodes(),
@@ -102,35 +85,16 @@ uint64_t TwoLevelProtocol::workspaceBytes() const {
   return bytes;
 }
 
-KernelCall TwoLevelProtocol::launch(const runtime::Rank &rank, const Words &words, std::string_view kernel,
-                                    Part part) const {
-  const uint32_t id = rank.id();
-  KernelCall call;
-  call.source = "expert_parallel/two_level";
-  call.kernel = kernel;
-  call.arguments = {{"words_ptr", words.told.on(id)},
-                    {"sent_ptr", words.sent[id].pointer()},
-                    {"received_ptr", words.received[id].pointer()},
-                    {"arrivals_ptr", words.arrivals[id].pointer()},
-                    {"most_rows", i64Argument(setting.mostRows)},
-                    {"NODE_SIZE", world().ranksPerNode()},
-                    {"SLOTS", slotsOfToken()},
-                    {"SEND", part != Part::Receive},
-                    {"RECEIVE", part != Part::Send}};
-  return call;
-}
-
 std::vector<KernelCall> TwoLevelProtocol::dispatch(const runtime::Rank &rank, const Operands &operands,
                                                    runtime::Pointer error, Part part) const {
   const uint32_t id = rank.id();
-  KernelCall call = launch(rank, dispatchWords, "dispatch_by_nodes", part);
+  KernelCall call = launch(rank, dispatchWords, kernelFile, "dispatch_by_nodes", part);
   call.numWarps = setting.plan.numWarps;
   call.grid = {setting.plan.blocks, 1, 1};
   addCommon(call, rank, asBits(operands),
             {"x_ptr", "ids_ptr", "weights_ptr", "rows_ptr", "row_scales_ptr", "offsets_ptr"});
   call.arguments.insert(call.arguments.end(), {{"slots_ptr", slots.on(id)},
-                                               {"scales_ptr", options().fp8 ? runtime::Argument(scales.on(id))
-                                                                            : runtime::Argument(runtime::None())},
+                                               {"scales_ptr", orNone(options().fp8, scales.on(id))},
                                                {"origins_ptr", origins.on(id)},
                                                {"record_ptr", staged[id].pointer()},
                                                {"inbox_ptr", inbox.on(id)},
@@ -145,6 +109,8 @@ std::vector<KernelCall> TwoLevelProtocol::dispatch(const runtime::Rank &rank, co
                                                {"keys", keyWords()},
                                                {"experts", options().experts},
                                                {"capacity", i64Argument(options().capacity)},
+                                               {"most_rows", i64Argument(setting.mostRows)},
+                                               {"SLOTS", slotsOfToken()},
                                                {"EXPERTS", powerOfTwoFor(options().experts)},
                                                {"CHUNK", chunkOf(rank, setting.plan.numWarps, options().dtype)},
                                                {"ROWS", copiedRows},
@@ -156,7 +122,7 @@ std::vector<KernelCall> TwoLevelProtocol::dispatch(const runtime::Rank &rank, co
 std::vector<KernelCall> TwoLevelProtocol::combine(const runtime::Rank &rank, const Operands &operands,
                                                   Part part) const {
   const uint32_t id = rank.id();
-  KernelCall call = launch(rank, combineWords, "combine_by_nodes", part);
+  KernelCall call = launch(rank, combineWords, kernelFile, "combine_by_nodes", part);
   call.numWarps = setting.plan.combineNumWarps;
   call.grid = {setting.plan.combineBlocks, 1, 1};
   addCommon(call, rank, operands, {"rows_ptr", "out_ptr", "addend_ptr"});
@@ -168,6 +134,8 @@ std::vector<KernelCall> TwoLevelProtocol::combine(const runtime::Rank &rank, con
                          {"signals_ptr", sumsArrived.on(id)},
                          {"heard_ptr", heard.on(id)},
                          {"stride", rowStride(options().dtype)},
+                         {"most_rows", i64Argument(setting.mostRows)},
+                         {"SLOTS", slotsOfToken()},
                          {"CHUNK", chunkOf(rank, setting.plan.combineNumWarps, options().dtype)}});
   return {call};
 }
