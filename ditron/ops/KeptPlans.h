@@ -23,6 +23,15 @@ inline int64_t alignmentOf(runtime::Pointer pointer) {
   return reinterpret_cast<uintptr_t>(pointer.address) % planAlignment == 0 ? planAlignment : 1;
 }
 
+/// Ok, or what a call that was not prepared gets in a capture, since loading code waits for the GPU. `call`: in words.
+inline Status verifyMayPrepare(std::string_view operation, const runtime::Stream &stream, std::string_view call) {
+  if (!stream.isCapturing())
+    return Status::ok();
+  return invalidArgument(fmt::format("{}: a call with {} was not prepared, and the stream is being captured: "
+                                     "call prepare before the capture begins",
+                                     operation, call));
+}
+
 template <typename Plan> class KeptPlans {
 public:
   /// Sizes, then the alignment of each pointer and what else the code is compiled for.
@@ -36,17 +45,14 @@ public:
   }
   void keep(Key key, Plan plan) { plans.insert_or_assign(std::move(key), std::move(plan)); }
 
-  /// The plan of that key; made now when there is none, unless the stream is being captured: loading code waits for the GPU.
+  /// The plan of that key; made now when there is none, unless the stream is being captured.
   /// `describe` gives a call of that key in words.
   template <typename Describe, typename Make>
   Expected<Plan *> find(std::string_view operation, const runtime::Stream &stream, const Key &key,
                         const Describe &describe, const Make &make) {
     auto found = plans.find(key);
     if (found == plans.end()) {
-      if (stream.isCapturing())
-        return invalidArgument(fmt::format("{}: a call with {} was not prepared, and the stream is being captured: "
-                                           "call prepare before the capture begins",
-                                           operation, describe()));
+      DITRON_RETURN_IF_ERROR(verifyMayPrepare(operation, stream, describe()));
       DITRON_ASSIGN_OR_RETURN(Plan made, make());
       found = plans.emplace(key, std::move(made)).first;
     }

@@ -107,15 +107,7 @@ Status ExpertParallelMoe::allocate(runtime::Rank &rank, const ExpertParallelMoeW
   const int64_t maxRows = experts->maxRows(), local = options.experts / world->numRanks();
   auto own = std::make_unique<PerRank>();
   own->weights = weights;
-  DITRON_ASSIGN_OR_RETURN(own->router, MoeRouter::create(rank, *kernels,
-                                                         {.dtype = options.dtype,
-                                                          .hidden = options.hidden,
-                                                          .experts = options.experts,
-                                                          .topK = options.topK,
-                                                          .score = options.score,
-                                                          .normalized = options.normalized,
-                                                          .scale = options.scale,
-                                                          .maxTokens = options.maxTokens},
+  DITRON_ASSIGN_OR_RETURN(own->router, MoeRouter::create(rank, *kernels, routerOf(options, options.maxTokens),
                                                          weights.router, weights.bias));
   const auto allocate = [&](runtime::Buffer &buffer, DataType type, int64_t count, std::string_view name) -> Status {
     DITRON_ASSIGN_OR_RETURN(buffer, rank.allocate(type, count, name));
@@ -256,11 +248,7 @@ Status ExpertParallelMoe::enqueue(runtime::Rank &rank, runtime::Stream &stream, 
       DITRON_RETURN_IF_ERROR(verifyAlignedPointer(operation, name, pointer, optionValues.dtype));
   PerRank &own = *ranks[rank.id()];
   if (!own.prepared.contains(tokens)) {
-    if (stream.isCapturing())
-      return invalidArgument(
-          fmt::format("{}: a call with {} tokens was not prepared, and the stream is being captured: "
-                      "call prepare before the capture begins",
-                      operation, tokens));
+    DITRON_RETURN_IF_ERROR(verifyMayPrepare(operation, stream, fmt::format("{} tokens", tokens)));
     DITRON_RETURN_IF_ERROR(prepare(rank, tokens));
   }
   using Part = ExpertParallel::Part;

@@ -269,11 +269,7 @@ Status ExpertParallelMoeBackward::enqueue(runtime::Rank &rank, runtime::Stream &
   DITRON_RETURN_IF_ERROR(verify(operands, tokens));
   PerRank &own = *ranks[rank.id()];
   if (!own.plans.contains(tokens)) {
-    if (stream.isCapturing())
-      return invalidArgument(
-          fmt::format("{}: a call with {} tokens was not prepared, and the stream is being captured: "
-                      "call prepare before the capture begins",
-                      operation, tokens));
+    DITRON_RETURN_IF_ERROR(verifyMayPrepare(operation, stream, fmt::format("{} tokens", tokens)));
     DITRON_RETURN_IF_ERROR(prepare(rank, tokens));
   }
   TokenPlan &plan = own.plans.at(tokens);

@@ -24,6 +24,18 @@ struct MoeRouterOptions {
   int64_t maxTokens = 0;
 };
 
+/// That of a layer, whose options have the same names.
+template <typename LayerOptions> MoeRouterOptions routerOf(const LayerOptions &layer, int64_t maxTokens) {
+  return {.dtype = layer.dtype,
+          .hidden = layer.hidden,
+          .experts = layer.experts,
+          .topK = layer.topK,
+          .score = layer.score,
+          .normalized = layer.normalized,
+          .scale = layer.scale,
+          .maxTokens = maxTokens};
+}
+
 /// Ok, or what is wrong with the choice of topK of so many experts.
 Status verifyChoice(std::string_view operation, uint32_t experts, uint32_t topK);
 

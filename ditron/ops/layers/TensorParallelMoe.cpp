@@ -33,11 +33,9 @@ GroupedGemmProblem downProblem(const TensorParallelMoeOptions &options, int64_t 
 
 } // namespace
 
-Expected<TensorParallelMoe> TensorParallelMoe::create(runtime::World &world, runtime::KernelProvider &kernels,
-                                                      const TensorParallelMoeOptions &options,
-                                                      const std::vector<TensorParallelMoeWeights> &weights) {
+Status verifyTensorParallelMoe(std::string_view operation, const TensorParallelMoeOptions &options,
+                               size_t ranksWithWeights, uint32_t numRanks) {
   DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
-  const uint32_t numRanks = world.numRanks();
   if (options.hidden <= 0 || options.inner <= 0 || options.maxTokensPerRank <= 0)
     return invalidArgument(fmt::format("{}: hidden is {}, inner {}, maxTokensPerRank {}; all must be positive",
                                        operation, options.hidden, options.inner, options.maxTokensPerRank));
@@ -45,9 +43,17 @@ Expected<TensorParallelMoe> TensorParallelMoe::create(runtime::World &world, run
   if (options.inner % numRanks != 0)
     return invalidArgument(
         fmt::format("{}: {} inner columns do not divide by {} ranks", operation, options.inner, numRanks));
-  if (weights.size() != numRanks)
+  if (ranksWithWeights != numRanks)
     return invalidArgument(
-        fmt::format("{}: weights of {} ranks are given; there are {}", operation, weights.size(), numRanks));
+        fmt::format("{}: weights of {} ranks are given; there are {}", operation, ranksWithWeights, numRanks));
+  return Status::ok();
+}
+
+Expected<TensorParallelMoe> TensorParallelMoe::create(runtime::World &world, runtime::KernelProvider &kernels,
+                                                      const TensorParallelMoeOptions &options,
+                                                      const std::vector<TensorParallelMoeWeights> &weights) {
+  const uint32_t numRanks = world.numRanks();
+  DITRON_RETURN_IF_ERROR(verifyTensorParallelMoe(operation, options, weights.size(), numRanks));
   const bool oneNode = world.numNodes() == 1;
   if (options.schedule == Schedule::Overlapped)
     DITRON_RETURN_IF_ERROR(world.requireOneNode(fmt::format("{}: the overlapped schedule", operation)));
@@ -144,16 +150,8 @@ Status TensorParallelMoe::allocate(runtime::Rank &rank, const TensorParallelMoeW
   own->weights = weights;
   const int64_t tokens = allTokens(options.maxTokensPerRank), rows = tokens * options.topK;
   const int64_t routed = overlaps() ? options.maxTokensPerRank : tokens; // tokens that this rank chooses experts for
-  DITRON_ASSIGN_OR_RETURN(own->router, MoeRouter::create(rank, *kernels,
-                                                         {.dtype = options.dtype,
-                                                          .hidden = options.hidden,
-                                                          .experts = options.experts,
-                                                          .topK = options.topK,
-                                                          .score = options.score,
-                                                          .normalized = options.normalized,
-                                                          .scale = options.scale,
-                                                          .maxTokens = routed},
-                                                         weights.router, weights.bias));
+  DITRON_ASSIGN_OR_RETURN(own->router,
+                          MoeRouter::create(rank, *kernels, routerOf(options, routed), weights.router, weights.bias));
   DITRON_ASSIGN_OR_RETURN(own->inner,
                           rank.allocate(options.dtype, rows * options.inner / world->numRanks(), "moe_inner"));
   ranks[rank.id()] = std::move(own);

@@ -54,6 +54,10 @@ struct TensorParallelMoeWeights {
   runtime::Pointer down; ///< [experts, hidden, inner / ranks]
 };
 
+/// Ok, or what is wrong with the layer's options, or with the number of ranks whose weights are given.
+Status verifyTensorParallelMoe(std::string_view operation, const TensorParallelMoeOptions &options,
+                               size_t ranksWithWeights, uint32_t numRanks);
+
 class TensorParallelMoe {
 public:
   /// `weights`: by rank; those of ranks of other processes are not looked at.

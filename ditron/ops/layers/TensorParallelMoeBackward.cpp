@@ -36,19 +36,9 @@ GroupedGemmProblem productOf(const TensorParallelMoeOptions &options, int64_t to
 Expected<TensorParallelMoeBackward> TensorParallelMoeBackward::create(
     runtime::World &world, runtime::KernelProvider &kernels, const TensorParallelMoeOptions &options,
     const std::vector<TensorParallelMoeWeights> &weights, const TensorParallelMoeBackwardOptions &backward) {
-  DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
-  DITRON_RETURN_IF_ERROR(verifyOperandType(operation, backward.gradientType));
   const uint32_t numRanks = world.numRanks();
-  if (options.hidden <= 0 || options.inner <= 0 || options.maxTokensPerRank <= 0)
-    return invalidArgument(fmt::format("{}: hidden is {}, inner {}, maxTokensPerRank {}; all must be positive",
-                                       operation, options.hidden, options.inner, options.maxTokensPerRank));
-  DITRON_RETURN_IF_ERROR(verifyChoice(operation, options.experts, options.topK));
-  if (options.inner % numRanks != 0)
-    return invalidArgument(
-        fmt::format("{}: {} inner columns do not divide by {} ranks", operation, options.inner, numRanks));
-  if (weights.size() != numRanks)
-    return invalidArgument(
-        fmt::format("{}: weights of {} ranks are given; there are {}", operation, weights.size(), numRanks));
+  DITRON_RETURN_IF_ERROR(verifyTensorParallelMoe(operation, options, weights.size(), numRanks));
+  DITRON_RETURN_IF_ERROR(verifyOperandType(operation, backward.gradientType));
   TensorParallelMoeBackward made;
   made.optionValues = options;
   made.backwardValues = backward;
@@ -88,16 +78,8 @@ Status TensorParallelMoeBackward::allocate(runtime::Rank &rank, const TensorPara
                 own = options.maxTokensPerRank;
   auto made = std::make_unique<PerRank>();
   made->weights = weights;
-  DITRON_ASSIGN_OR_RETURN(made->router, MoeRouter::create(rank, *kernels,
-                                                          {.dtype = options.dtype,
-                                                           .hidden = options.hidden,
-                                                           .experts = options.experts,
-                                                           .topK = options.topK,
-                                                           .score = options.score,
-                                                           .normalized = options.normalized,
-                                                           .scale = options.scale,
-                                                           .maxTokens = tokens},
-                                                          weights.router, weights.bias));
+  DITRON_ASSIGN_OR_RETURN(made->router,
+                          MoeRouter::create(rank, *kernels, routerOf(options, tokens), weights.router, weights.bias));
   DITRON_ASSIGN_OR_RETURN(made->routing,
                           Routing::create(rank, *kernels, {options.experts, options.topK, tokens, upPlan.tile.blockM}));
   using Wanted = std::tuple<runtime::Buffer *, DataType, int64_t, std::string_view>;
@@ -268,10 +250,7 @@ Status TensorParallelMoeBackward::enqueue(runtime::Rank &rank, runtime::Stream &
   DITRON_RETURN_IF_ERROR(verify(operands, tokensPerRank));
   PerRank &own = *ranks[rank.id()];
   if (!own.plans.contains(tokensPerRank)) {
-    if (stream.isCapturing())
-      return invalidArgument(fmt::format("{}: a call with {} tokens of each rank was not prepared, and the stream is "
-                                         "being captured: call prepare before the capture begins",
-                                         operation, tokensPerRank));
+    DITRON_RETURN_IF_ERROR(verifyMayPrepare(operation, stream, fmt::format("{} tokens of each rank", tokensPerRank)));
     DITRON_RETURN_IF_ERROR(prepare(rank, tokensPerRank));
   }
   TokenPlan &plan = own.plans.at(tokensPerRank);
