@@ -12,6 +12,7 @@ import triton
 import triton.language as tl
 
 from ..product.product import grouped_tile
+from .routing import router_scores
 
 
 @triton.jit
@@ -130,11 +131,7 @@ def router_backward(logits_ptr, ids_ptr, weights_ptr, gradients_ptr, dlogits_ptr
     at = token.to(tl.int64)[:, None]
     logits = tl.load(logits_ptr + at * experts + expert[None, :], mask=is_token[:, None] & is_expert, other=0.0)
     logits = tl.where(is_expert, logits, float("-inf"))
-    if SIGMOID:
-        scores = tl.sigmoid(logits)
-    else:
-        powers = tl.exp(logits - tl.max(logits, axis=1)[:, None])
-        scores = powers / tl.sum(powers, axis=1)[:, None]
+    scores = router_scores(logits, SIGMOID)
     # Of what is divided by the sum the mean gradient falls out.
     mean = tl.zeros((BLOCK,), tl.float32)
     if NORMALIZED:

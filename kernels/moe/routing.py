@@ -15,6 +15,17 @@ import triton.language as tl
 
 
 @triton.jit
+def router_scores(logits, SIGMOID: tl.constexpr):
+    """Of each row of logits the softmax, or of each logit its sigmoid; -inf is where there is no expert."""
+    if SIGMOID:
+        scores = tl.sigmoid(logits)
+    else:
+        powers = tl.exp(logits - tl.max(logits, axis=1)[:, None])
+        scores = powers / tl.sum(powers, axis=1)[:, None]
+    return scores
+
+
+@triton.jit
 def choose_experts(logits_ptr, bias_ptr, ids_ptr, weights_ptr, tokens, experts, stride, scale, TOP_K: tl.constexpr, SLOTS: tl.constexpr,
                    EXPERTS: tl.constexpr, BLOCK: tl.constexpr, SIGMOID: tl.constexpr, NORMALIZED: tl.constexpr):
     """The TOP_K experts of each token with the highest scores, best first, the lower number first among equals. Scores are the softmax of
@@ -27,11 +38,7 @@ def choose_experts(logits_ptr, bias_ptr, ids_ptr, weights_ptr, tokens, experts, 
     logits = tl.load(logits_ptr + token[:, None].to(tl.int64) * stride + expert[None, :], mask=is_token[:, None] & is_expert,
                      other=0.0).to(tl.float32)
     logits = tl.where(is_expert, logits, float("-inf"))
-    if SIGMOID:
-        scores = tl.sigmoid(logits)
-    else:
-        powers = tl.exp(logits - tl.max(logits, axis=1)[:, None])
-        scores = powers / tl.sum(powers, axis=1)[:, None]
+    scores = router_scores(logits, SIGMOID)
     left = scores
     if bias_ptr is not None:
         left += tl.load(bias_ptr + expert, mask=expert < experts, other=0.0)[None, :]
