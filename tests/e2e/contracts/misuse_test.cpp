@@ -13,7 +13,6 @@ namespace ditron::e2e {
 namespace {
 
 using testing::AllOf;
-using testing::AnyOf;
 using testing::HasSubstr;
 
 class OperatorMisuse : public KernelTest, public testing::WithParamInterface<ContractEntry> {
@@ -77,12 +76,14 @@ TEST_P(OperatorMisuse, FreedMemory) {
     addresses.back() = gone;
   });
   EXPECT_EQ(status.code(), StatusCode::OutOfBounds) << status.message();
-  EXPECT_THAT(status.message(),
-              AllOf(HasSubstr("rank 1"), AnyOf(HasSubstr("use after free"), HasSubstr("freed memory")),
-                    HasSubstr("freed operand")));
-  // The destination of a copy is looked at when the call is enqueued, before anything runs.
-  if (status.message().find("destination of copy") == std::string_view::npos)
-    EXPECT_EQ(oneCall(0).message(), status.message()) << "the run stays ended";
+  if (GetParam().name == "gemm_all_reduce_two_shot") {
+    // The result is the destination of copies, which are looked at when they are enqueued: the run has not ended by that.
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("destination of copy ar_fetch"),
+                                        HasSubstr("of rank 1 are freed memory"), HasSubstr("freed operand")));
+    return;
+  }
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("rank 1"), HasSubstr("use after free"), HasSubstr("freed operand")));
+  EXPECT_EQ(oneCall(0).message(), status.message()) << "the run stays ended";
 }
 
 TEST_P(OperatorMisuse, MemoryThatIsTooSmall) {
