@@ -211,8 +211,8 @@ Status GemmAllReduce::allocateTwoShot() {
                                                              "gemm_ar_finished"));
   for (uint32_t id : world->localRanks()) {
     PerRank &own = *ranks[id];
-    DITRON_ASSIGN_OR_RETURN(own.side, runtime::SideStream::create(world->rank(id), "gemm_ar", 2));
-    DITRON_ASSIGN_OR_RETURN(own.ticket, world->rank(id).allocate(DataType::I32, 1, "gemm_ar_reduced_by"));
+    DITRON_ASSIGN_OR_RETURN(own.side, runtime::SideStream::create(world->rank(id), "gemm_ar", 3));
+    DITRON_ASSIGN_OR_RETURN(own.ticket, world->rank(id).allocate(DataType::I32, mostChunks, "gemm_ar_reduced_by"));
     DITRON_ASSIGN_OR_RETURN(own.partial,
                             world->rank(id).allocate(partialType(), optionValues.maxRows * columns, "gemm_ar_partial"));
   }
@@ -333,12 +333,13 @@ Expected<ProductPlan::Parts> GemmAllReduce::makeParts(runtime::Rank &rank, const
     launch(Lane::Main, std::move(gemm));
   parts.sequence.join(Lane::Side);
   addPushes(rank, chunks, parts.sequence);
-  for (uint32_t chunk = 0; chunk < last; ++chunk) {
-    DITRON_ASSIGN_OR_RETURN(OperandLaunch beside, exchange(Exchange::ReduceBeside, chunk));
-    if (chunk == 0)
-      parts.sequence.join(Lane::SecondSide);
+  if (last > 0) {
+    DITRON_ASSIGN_OR_RETURN(OperandLaunch beside, exchange(Exchange::ReduceBeside, last));
+    parts.sequence.join(Lane::SecondSide);
     launch(Lane::SecondSide, std::move(beside));
-    addFetches(rank, chunks, chunk, strides.c, parts.sequence);
+    // A lane of their own: sums of a chunk are made while those of the one before are fetched.
+    parts.sequence.join(Lane::ThirdSide);
+    addFetches(rank, chunks, strides.c, parts.sequence);
   }
   if (choice.form == AllReduceForm::TwoShot)
     launch(Lane::Main, std::move(gemm));
@@ -430,30 +431,32 @@ void GemmAllReduce::addPushes(runtime::Rank &rank, const Chunks &chunks, runtime
   }
 }
 
-void GemmAllReduce::addFetches(const runtime::Rank &rank, const Chunks &chunks, uint32_t chunk, int64_t strideOut,
+void GemmAllReduce::addFetches(const runtime::Rank &rank, const Chunks &chunks, int64_t strideOut,
                                runtime::CallSequence &sequence) const {
   using runtime::Lane;
   const auto columns = static_cast<uint64_t>(optionValues.columns);
   const uint64_t elementBytes = sizeOf(optionValues.typeOfResult());
-  const RowShards segments = chunks.segments(chunk);
-  for (uint32_t step = 1; step < rank.numRanks(); ++step) {
-    const uint32_t owner = (rank.id() + step) % rank.numRanks();
-    const auto rows = static_cast<uint64_t>(segments.rowsOf(owner));
-    // A gate that is opened is waited for, whatever there is to fetch: the next call closes it.
-    sequence.signalWait(Lane::SecondSide, words.arrivals(rank.id()) + (owner * mostChunks + chunk),
-                        runtime::Compare::GreaterEqual, 1);
-    if (rows == 0)
-      continue;
-    const auto firstRow = static_cast<uint64_t>(chunk * chunks.chunkRows + segments.firstRowOf(owner));
-    const runtime::Pointer sums = reduced.on(owner) + chunk * chunks.longestSegment() * optionValues.columns;
-    runtime::Copy copy = runtime::Copy::of({}, sums, rows * columns, fmt::format("ar_fetch from {}", owner));
-    if (static_cast<uint64_t>(strideOut) != columns) {
-      copy.rowBytes = copy.sourcePitch = columns * elementBytes;
-      copy.destinationPitch = static_cast<uint64_t>(strideOut) * elementBytes;
-      copy.rows = rows;
+  for (uint32_t chunk = 0; chunk + 1 < chunks.count; ++chunk) {
+    const RowShards segments = chunks.segments(chunk);
+    for (uint32_t step = 1; step < rank.numRanks(); ++step) {
+      const uint32_t owner = (rank.id() + step) % rank.numRanks();
+      const auto rows = static_cast<uint64_t>(segments.rowsOf(owner));
+      // A gate that is opened is waited for, whatever there is to fetch: the next call closes it.
+      sequence.signalWait(Lane::ThirdSide, words.arrivals(rank.id()) + (owner * mostChunks + chunk),
+                          runtime::Compare::GreaterEqual, 1);
+      if (rows == 0)
+        continue;
+      const auto firstRow = static_cast<uint64_t>(chunk * chunks.chunkRows + segments.firstRowOf(owner));
+      const runtime::Pointer sums = reduced.on(owner) + chunk * chunks.longestSegment() * optionValues.columns;
+      runtime::Copy copy = runtime::Copy::of({}, sums, rows * columns, fmt::format("ar_fetch from {}", owner));
+      if (static_cast<uint64_t>(strideOut) != columns) {
+        copy.rowBytes = copy.sourcePitch = columns * elementBytes;
+        copy.destinationPitch = static_cast<uint64_t>(strideOut) * elementBytes;
+        copy.rows = rows;
+      }
+      sequence.copyToCaller(Lane::ThirdSide, std::move(copy),
+                            firstRow * static_cast<uint64_t>(strideOut) * elementBytes);
     }
-    sequence.copyToCaller(Lane::SecondSide, std::move(copy),
-                          firstRow * static_cast<uint64_t>(strideOut) * elementBytes);
   }
 }
 
@@ -530,7 +533,7 @@ KernelCall GemmAllReduce::exchangeCall(const runtime::Rank &rank, Exchange part,
   add({{"reduced_ptr", reduced.on(id)},
        {"out_ptr", out},
        {"generation_ptr", words.generation(id)},
-       {"chunk", chunk},
+       {beside ? "chunks" : "chunk", chunk},
        {"M", chunks.rows},
        {"N", optionValues.columns},
        {"stride_out", strideOut},

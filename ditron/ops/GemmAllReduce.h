@@ -134,13 +134,14 @@ private:
                                             const ProductShape &shape);
   Chunks chunksFor(int64_t rows, const AllReduceChoice &choice) const;
   void addPushes(runtime::Rank &rank, const Chunks &chunks, runtime::CallSequence &sequence) const;
-  /// Of a chunk's sums.
-  void addFetches(const runtime::Rank &rank, const Chunks &chunks, uint32_t chunk, int64_t strideOut,
+  /// Of the sums of all chunks but the last.
+  void addFetches(const runtime::Rank &rank, const Chunks &chunks, int64_t strideOut,
                   runtime::CallSequence &sequence) const;
   KernelCall gemmCall(const runtime::Rank &rank, const OperandPointers &operands, const ProductShape &shape,
                       const Chunks &chunks) const;
-  /// Sums of a chunk of several that is not the last, beside the product of the next; sums, and their fetching, of the last.
+  /// Sums of all chunks but the last, beside the product; sums, and their fetching, of the last.
   enum class Exchange { ReduceBeside, Reduce, Gather };
+  /// `chunk`: which; of ReduceBeside how many, the first ones.
   KernelCall exchangeCall(const runtime::Rank &rank, Exchange part, uint32_t chunk, runtime::Pointer out,
                           int64_t strideOut, const Chunks &chunks) const;
   /// Multiprocessors that the product leaves to the sums, where there are several chunks.

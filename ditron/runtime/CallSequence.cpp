@@ -9,9 +9,9 @@
 namespace ditron::runtime {
 
 Expected<std::shared_ptr<SideStream>> SideStream::create(Rank &rank, std::string_view name, uint32_t lanes) {
-  if (lanes < 1 || lanes > mostSideLanes)
+  if (lanes < 1 || lanes > sideLanes.size())
     return internalError(
-        fmt::format("{}: {} streams beside the caller's; 1 to {} are there", name, lanes, mostSideLanes));
+        fmt::format("{}: {} streams beside the caller's; 1 to {} are there", name, lanes, sideLanes.size()));
   auto result = std::make_shared<SideStream>();
   result->name = name;
   result->count = lanes;
@@ -20,7 +20,7 @@ Expected<std::shared_ptr<SideStream>> SideStream::create(Rank &rank, std::string
 }
 
 Expected<SideStream::Lanes> SideStream::Lanes::create(Rank &rank, std::string_view name, uint32_t count) {
-  constexpr std::array<std::string_view, mostSideLanes> purposes = {"copies", "sums"};
+  constexpr std::array<std::string_view, sideLanes.size()> purposes = {"copies", "sums", "fetches"};
   Lanes lanes;
   DITRON_ASSIGN_OR_RETURN(lanes.mainDone, rank.createEvent(fmt::format("{} main", name)));
   for (uint32_t i = 0; i < count; ++i) {
@@ -76,7 +76,7 @@ Status CallSequence::enqueueJoin(Lane waiting, Stream &main, SideStream::Lanes &
     DITRON_RETURN_IF_ERROR(main.record(lanes.mainDone));
     return lanes.side(waiting).stream.wait(lanes.mainDone);
   }
-  for (Lane lane : {Lane::Side, Lane::SecondSide}) {
+  for (Lane lane : sideLanes) {
     if (!hasStepsOn(lane))
       continue;
     DITRON_RETURN_IF_ERROR(lanes.side(lane).stream.record(lanes.side(lane).done));
@@ -127,7 +127,7 @@ Status CallSequence::record(Rank &rank) {
   // Calls then enqueue one operation after the other.
   if (!rank.device()->mayMakeGraphs())
     return Status::ok();
-  for (Lane lane : {Lane::Side, Lane::SecondSide})
+  for (Lane lane : sideLanes)
     if (const auto first = std::ranges::find(steps, lane, &Step::lane);
         first != steps.end() && !std::holds_alternative<Join>(first->operation))
       return internalError("the side lane of a call does something before it has joined the main one");

@@ -1,6 +1,6 @@
 //===- CallSequence.h - The operations of a repeated call ------------------------------------------------*- C++ -*-===//
 //
-// What an operator enqueues with every call, put together once: launches, copies and waits on the caller's stream and on one or two
+// What an operator enqueues with every call, put together once: launches, copies and waits on the caller's stream and on one to three
 // beside it. On devices whose graphs can be patched, record() makes the sequence a graph; then a call is one launch, and one
 // more word to the driver for each kernel whose addresses have changed since the last call:
 //
@@ -41,14 +41,15 @@ enum class Lane {
   Main,       ///< The caller's stream.
   Side,       ///< Beside it.
   SecondSide, ///< Beside both.
+  ThirdSide,  ///< Beside all of these.
 };
-inline constexpr uint32_t mostSideLanes = 2;
+inline constexpr std::array sideLanes = {Lane::Side, Lane::SecondSide, Lane::ThirdSide};
 
 /// The streams beside the caller's for an operator's calls on one rank, with what orders them and the caller's; all calls share
 /// them, so that they keep the calls' order.
 class SideStream {
 public:
-  /// `lanes`: how many, 1 or 2 (with Lane::SecondSide).
+  /// `lanes`: how many of sideLanes, the first ones.
   static Expected<std::shared_ptr<SideStream>> create(Rank &rank, std::string_view name, uint32_t lanes = 1);
 
 private:
@@ -60,7 +61,7 @@ private:
       Stream stream;
       Event done;
     };
-    std::array<Side, mostSideLanes> sides;
+    std::array<Side, sideLanes.size()> sides;
 
     /// Without `main`.
     static Expected<Lanes> create(Rank &rank, std::string_view name, uint32_t count);

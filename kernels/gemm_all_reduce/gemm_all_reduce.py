@@ -121,20 +121,22 @@ def gemm_all_reduce(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, M, N, K, s
                 st(gate_ptr + word, 1, scope="sys", semantic="release")
 
 
-@triton.jit(do_not_specialize=["rank", "chunk"])
-def reduce_rows_beside(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, ticket_ptr, fetch_ptr, generation_ptr, chunk, M, N,
+@triton.jit(do_not_specialize=["rank", "chunks"])
+def reduce_rows_beside(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, ticket_ptr, fetch_ptr, generation_ptr, chunks, M, N,
                        stride_out, chunk_rows, rank, WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr, EXCHANGE_M: tl.constexpr,
                        EXCHANGE_N: tl.constexpr):
-    """The first half of a chunk's exchange while the product goes on with the next: few programs, on multiprocessors that the product leaves. The
-    last one to end opens the gates of the copies that fetch the sums from here."""
+    """The first half of the exchange of the first `chunks` chunks while the product goes on with the next: few programs, on multiprocessors that the
+    product leaves. The last one to end a chunk opens the gates of the copies that fetch the chunk's sums from here. ticket_ptr: a zero for each."""
     num_blocks = tl.num_programs(0)
-    reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, tl.load(generation_ptr), chunk, M, N, stride_out, chunk_rows,
-                 rank, tl.program_id(0), num_blocks, WORLD_SIZE, CHUNKS, EXCHANGE_M, EXCHANGE_N)
-    if tl.atomic_add(ticket_ptr, 1, sem="acq_rel", scope="gpu") == num_blocks - 1:
-        tl.store(ticket_ptr, 0)
-        peer = tid(0)
-        if (peer < WORLD_SIZE) & (peer != rank):
-            st(dl.symm_at(fetch_ptr, peer) + rank * CHUNKS + chunk, 1, scope="sys", semantic="release")
+    generation = tl.load(generation_ptr)
+    for chunk in range(chunks):
+        reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, generation, chunk, M, N, stride_out, chunk_rows, rank,
+                     tl.program_id(0), num_blocks, WORLD_SIZE, CHUNKS, EXCHANGE_M, EXCHANGE_N)
+        if tl.atomic_add(ticket_ptr + chunk, 1, sem="acq_rel", scope="gpu") == num_blocks - 1:
+            tl.store(ticket_ptr + chunk, 0)
+            peer = tid(0)
+            if (peer < WORLD_SIZE) & (peer != rank):
+                st(dl.symm_at(fetch_ptr, peer) + rank * CHUNKS + chunk, 1, scope="sys", semantic="release")
 
 
 @triton.jit(do_not_specialize=["rank", "chunk"])
