@@ -3,6 +3,7 @@
 
 #include "ditron/ops/Gemm.h"
 #include "ditron/ops/KernelLaunch.h"
+#include "ditron/ops/ProductThenCollective.h"
 #include "ditron/support/TargetName.h"
 
 #include <bit>
@@ -313,7 +314,21 @@ Expected<ProductPlan::Parts> GemmAllReduce::makeParts(runtime::Rank &rank, const
   const TileConfig tile = tileFor(rows);
   DITRON_RETURN_IF_ERROR(verifyTile(shape, tile));
   if (isSequence(choice.form))
-    return makeSequence(rank, operands, shape);
+    return makeProductThenCollective(*kernels, rank, *exchange, operands,
+                                     {.problem = {.m = rows,
+                                                  .n = optionValues.columns,
+                                                  .k = depth,
+                                                  .dtype = optionValues.dtype,
+                                                  .resultType = optionValues.typeOfResult(),
+                                                  .order = optionValues.weightOrder,
+                                                  .strides = {strides.a, strides.b, optionValues.columns},
+                                                  .precision = optionValues.precision,
+                                                  .epilogue = optionValues.epilogue,
+                                                  .addsBias = rank.id() == 0},
+                                      .tile = tile,
+                                      .elements = rows * optionValues.columns,
+                                      .resultRows = rows,
+                                      .resultStride = strides.c});
   const Chunks chunks = chunksFor(rows, choice);
   DITRON_ASSIGN_OR_RETURN(OperandLaunch enter, OperandLaunch::create(*kernels, rank, words.enter(rank), {}));
   DITRON_ASSIGN_OR_RETURN(OperandLaunch gemm,
@@ -348,60 +363,6 @@ Expected<ProductPlan::Parts> GemmAllReduce::makeParts(runtime::Rank &rank, const
     launch(Lane::Main, std::move(made));
   }
   parts.sequence.join(Lane::Main);
-  return parts;
-}
-
-Expected<ProductPlan::Parts> GemmAllReduce::makeSequence(runtime::Rank &rank, const OperandPointers &operands,
-                                                         const ProductShape &shape) {
-  const auto &[rows, depth, strides] = shape;
-  const int64_t columns = optionValues.columns;
-  const runtime::Pointer out = operands[Operand::Result];
-  ProductPlan::Parts parts;
-  // The exchange takes elements that follow each other.
-  const bool isDense = strides.c == columns;
-  if (!isDense) {
-    DITRON_ASSIGN_OR_RETURN(parts.dense, rank.allocate(optionValues.typeOfResult(), rows * columns, "gemm_ar_dense"));
-  }
-  const runtime::Pointer exchanged = isDense ? out : parts.dense.pointer();
-  const GemmProblem problem = {.m = rows,
-                               .n = columns,
-                               .k = depth,
-                               .dtype = optionValues.dtype,
-                               .resultType = optionValues.typeOfResult(),
-                               .order = optionValues.weightOrder,
-                               .strides = {strides.a, strides.b, columns},
-                               .precision = optionValues.precision,
-                               .epilogue = optionValues.epilogue,
-                               .addsBias = rank.id() == 0};
-  // Descriptors, where rows and addresses allow them.
-  GemmPlan product = {GemmMovement::Descriptors, tileFor(rows)};
-  const bool aligned = alignmentOf(operands[Operand::A]) == planAlignment &&
-                       alignmentOf(operands[Operand::B]) == planAlignment && alignmentOf(exchanged) == planAlignment;
-  if (!aligned || !allowsDescriptors(problem))
-    product.movement = GemmMovement::Pointers;
-  DITRON_ASSIGN_OR_RETURN(PreparedCall call,
-                          prepareGemm(*kernels, rank, problem, operands[Operand::A], operands[Operand::B], exchanged,
-                                      product, operands.epilogue()));
-  OperandLaunch::Names names =
-      OperandLaunch::withEpilogue({{"a_ptr", Operand::A}, {"b_ptr", Operand::B}}, optionValues.epilogue);
-  if (isDense)
-    names.emplace_back("c_ptr", Operand::Result);
-  DITRON_ASSIGN_OR_RETURN(OperandLaunch launch, OperandLaunch::create(std::move(call), names));
-  parts.sequence.launch(runtime::Lane::Main, launch.call.prepared());
-  parts.launches.push_back(std::move(launch));
-  DITRON_ASSIGN_OR_RETURN(parts.exchange, exchange->plan(rank, exchanged, exchanged, rows * columns));
-  if (isDense)
-    return parts;
-  constexpr int64_t block = 1024;
-  KernelCall spread;
-  spread.source = "tensor_parallel_gemm";
-  spread.kernel = "copy_rows";
-  spread.grid = {static_cast<uint32_t>(
-                     std::min<int64_t>(rows * ceilDivide(columns, block), 2 * rank.attributes().multiprocessors)),
-                 1, 1};
-  spread.arguments = {{"from_ptr", exchanged},  {"to_ptr", out},          {"rows", rows},  {"columns", columns},
-                      {"stride_from", columns}, {"stride_to", strides.c}, {"BLOCK", block}};
-  DITRON_ASSIGN_OR_RETURN(parts.spread, OperandLaunch::create(*kernels, rank, spread, {{"to_ptr", Operand::Result}}));
   return parts;
 }
 

@@ -130,8 +130,6 @@ private:
   }
   /// Whether some number of rows has a form for which `predicate` holds.
   template <typename Predicate> bool anyForm(const Predicate &predicate) const;
-  Expected<ProductPlan::Parts> makeSequence(runtime::Rank &rank, const OperandPointers &operands,
-                                            const ProductShape &shape);
   Chunks chunksFor(int64_t rows, const AllReduceChoice &choice) const;
   void addPushes(runtime::Rank &rank, const Chunks &chunks, runtime::CallSequence &sequence) const;
   /// Of the sums of all chunks but the last.

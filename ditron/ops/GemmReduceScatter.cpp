@@ -3,6 +3,7 @@
 
 #include "ditron/ops/CallSchedule.h"
 #include "ditron/ops/KernelLaunch.h"
+#include "ditron/ops/ProductThenCollective.h"
 
 #include <fmt/format.h>
 
@@ -60,6 +61,7 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, run
         own.partial, world.rank(id).allocate(op.partialType(), options.maxRows * options.columns, "gemm_rs_partial"));
   }
   DITRON_RETURN_IF_ERROR(op.allocateOneLaunch());
+  DITRON_RETURN_IF_ERROR(op.makeCollective());
   if (options.plan && isOneLaunch(options.plan->form) && *op.optionValues.oneLaunchRows < options.maxRows)
     return unsupported(fmt::format("{}: '{}' takes at most {} rows here; maxRows is {}", operation,
                                    options.plan->text(), *op.optionValues.oneLaunchRows, options.maxRows));
@@ -113,9 +115,35 @@ bool GemmReduceScatter::usesOneLaunch(int64_t rows) const {
   return tile && tile->tile.blockM >= rows; // one row of tiles
 }
 
+bool GemmReduceScatter::isUnfused(int64_t rows) const { return scheduleFor(rows, /*depth=*/0) == Schedule::Unfused; }
+
+Status GemmReduceScatter::makeCollective() {
+  // Sums have the type of what is sent.
+  if (world->numNodes() > 1 || partialType() != optionValues.typeOfResult())
+    return Status::ok();
+  int64_t before = 0;
+  for (const RowsPlan &each : choice.byRows({{"n", optionValues.columns}})) {
+    if (before < optionValues.maxRows && isUnfused(std::min(each.mostRows, optionValues.maxRows)))
+      mostSequenceRows = std::min(each.mostRows, optionValues.maxRows);
+    before = each.mostRows;
+  }
+  if (mostSequenceRows == 0)
+    return Status::ok();
+  DITRON_ASSIGN_OR_RETURN(exchange,
+                          Collective::create(*world, *kernels,
+                                             {.kind = CollectiveKind::ReduceScatter,
+                                              .dtype = optionValues.typeOfResult(),
+                                              .maxElements = ceilDivide(mostSequenceRows, int64_t{world->numRanks()}) *
+                                                             optionValues.columns,
+                                              .concurrentCalls = optionValues.concurrentCalls}));
+  return Status::ok();
+}
+
 Schedule GemmReduceScatter::scheduleFor(int64_t rows, int64_t depth) const {
-  const std::optional<TensorParallelPlan> plan =
-      choice.planFor({{"m", rows}, {"n", optionValues.columns}, {"k", depth}});
+  PlanSizes sizes = {{"m", rows}, {"n", optionValues.columns}};
+  if (depth > 0)
+    sizes.emplace_back("k", depth);
+  const std::optional<TensorParallelPlan> plan = choice.planFor(sizes);
   return plan && plan->form == TensorParallelForm::Unfused ? Schedule::Unfused : optionValues.schedule;
 }
 
@@ -131,12 +159,17 @@ std::string GemmReduceScatter::planText(int64_t rows, int64_t depth) const {
   if (scheduleFor(rows, depth) == Schedule::Unfused)
     plan.form = TensorParallelForm::Unfused;
   plan.tile = tileFor(rows, depth);
+  if (isSequence(rows))
+    return fmt::format("{}, then {}", plan.text(),
+                       exchange->planFor(rows / world->numRanks() * optionValues.columns).text());
   return plan.text();
 }
 
 std::string GemmReduceScatter::agreedPlan(const ProductShape &shape) const {
   // Ranks may have other depths, and so other tiles; those of one launch are numbered alike on all.
-  return usesOneLaunch(shape.rows) ? planText(shape.rows, shape.size) : "segments";
+  return usesOneLaunch(shape.rows) ? planText(shape.rows, shape.size)
+         : isSequence(shape.rows)  ? "sequence"
+                                   : "segments";
 }
 
 Expected<ProductPlan::Parts> GemmReduceScatter::makeParts(runtime::Rank &rank, const OperandPointers &operands,
@@ -162,6 +195,23 @@ Expected<ProductPlan::Parts> GemmReduceScatter::makeParts(runtime::Rank &rank, c
   }
   const TileConfig tile = tileFor(rows, depth);
   DITRON_RETURN_IF_ERROR(verifyTile(shape, tile));
+  if (isSequence(rows))
+    return makeProductThenCollective(*kernels, rank, *exchange, operands,
+                                     {.problem = {.m = rows,
+                                                  .n = optionValues.columns,
+                                                  .k = depth,
+                                                  .dtype = optionValues.dtype,
+                                                  .resultType = optionValues.typeOfResult(),
+                                                  .order = optionValues.weightOrder,
+                                                  .strides = {strides.a, strides.b, optionValues.columns},
+                                                  .precision = optionValues.precision,
+                                                  .epilogue = optionValues.epilogue,
+                                                  .addsBias = rank.id() == 0},
+                                      .tile = tile,
+                                      .product = ranks[rank.id()]->partial.pointer(),
+                                      .elements = rows / rank.numRanks() * optionValues.columns,
+                                      .resultRows = rows / rank.numRanks(),
+                                      .resultStride = strides.c});
   const Schedule schedule = scheduleFor(rows, depth);
   DITRON_ASSIGN_OR_RETURN(OperandLaunch enter, OperandLaunch::create(*kernels, rank, words.enter(rank), {}));
   DITRON_ASSIGN_OR_RETURN(OperandLaunch gemm,

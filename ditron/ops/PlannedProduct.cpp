@@ -85,8 +85,8 @@ struct ProductPlan::State {
     DITRON_RETURN_IF_ERROR(parts.sequence.enqueue(stream));
     if (!parts.exchange)
       return Status::ok();
-    const runtime::Pointer exchanged = parts.spread ? parts.dense.pointer() : operands[Operand::Result];
-    DITRON_RETURN_IF_ERROR(parts.exchange->enqueue(stream, exchanged, exchanged));
+    const runtime::Pointer result = parts.spread ? parts.dense.pointer() : operands[Operand::Result];
+    DITRON_RETURN_IF_ERROR(parts.exchange->enqueue(stream, parts.exchanged.value_or(result), result));
     if (!parts.spread)
       return Status::ok();
     DITRON_RETURN_IF_ERROR(setPointers(*parts.spread, operands));

@@ -80,7 +80,8 @@ public:
   struct Parts {
     std::vector<OperandLaunch> launches; ///< Those of the sequence that take operands.
     runtime::CallSequence sequence;      ///< The caller's memory of its copies is the result.
-    std::optional<Collective::Plan> exchange; ///< Behind the sequence, in place: of the result, or of `dense`.
+    std::optional<Collective::Plan> exchange;  ///< Behind the sequence, into the result, or into `dense`.
+    std::optional<runtime::Pointer> exchanged; ///< What it takes; else it is in place.
     runtime::Buffer dense;               ///< The result without gaps between its rows, for an exchange that needs that.
     std::optional<OperandLaunch> spread; ///< Behind the exchange: `dense` to the result.
   };

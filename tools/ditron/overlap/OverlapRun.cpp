@@ -201,7 +201,8 @@ Expected<OverlapRunResult> OverlapSession::run(const OverlapRunOptions &options,
     // The forms of one launch, and a product with a collective behind it, have no copies that anything could overlap with.
     const bool hasCopies = world->ranksPerNode() > 1 &&
                            (result.plan.starts_with("two_shot") || result.plan.starts_with("overlapped") ||
-                            (options.op != OverlapOperator::GemmAllReduce && result.plan.starts_with("unfused")));
+                            (options.op != OverlapOperator::GemmAllReduce && result.plan.starts_with("unfused") &&
+                             result.plan.find(", then ") == std::string::npos));
     const uint32_t reported = hasCopies ? options.ranks : 0;
     for (uint32_t id = 0; id < reported; ++id) {
       auto overlap = runtime::overlapWithCopies(
