@@ -21,6 +21,8 @@ config.environment["PATH"] = os.pathsep.join([bin_dir, config.llvm_tools_dir, co
 for name in os.environ:
     if name.startswith("DITRON_"):  # tests say which knobs they need
         config.environment.pop(name, None)
+if os.environ.get("CONFORMANCE_ALL"):
+    config.environment["CONFORMANCE_ALL"] = "1"
 config.environment["DITRON_CACHE"] = "0"  # every test compiles for itself, and none sees the user's kernels
 
 # Whole words only: `ditron` must not be replaced within `ditron-opt` or in paths.
