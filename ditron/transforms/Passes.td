@@ -173,7 +173,7 @@ def PipelineLoops : Pass<"dgpu-pipeline-loops", "::mlir::ModuleOp"> {
   let description = [{
     For each innermost scf.for with S = num_stages > 1 (attribute tile.num_stages, else dgpu.num_stages of the module):
     1. Candidates: tensor loads in the body whose value reaches a dot operand through casts, transposes and layout conversions,
-       whose addresses can be computed ahead (no load in the slice), and which copy at least 4 contiguous bytes per thread.
+       whose addresses can be computed ahead, of other loads too, and which copy at least 4 contiguous bytes per thread.
        Refused, with a remark, when the body writes memory, waits, signals or synchronises.
     2. Each candidate gets a ring of S tiles in shared memory, swizzled for the reader.
     3. Before the loop: start the copies of iterations 0 .. S-2, each masked by "iteration exists"; one group per iteration.

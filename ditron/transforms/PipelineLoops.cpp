@@ -4,7 +4,8 @@
 //
 // For each innermost scf.for with S = num_stages > 1 (attribute tile.num_stages, else dgpu.num_stages of the module):
 // 1. Candidates: tensor loads in the body whose value reaches a dot operand through casts, transposes and layout conversions,
-//    whose addresses can be computed ahead (no load in the slice), and which copy at least 4 contiguous bytes per thread.
+//    whose addresses can be computed ahead, and which copy at least 4 contiguous bytes per thread. Addresses may come of other loads, as
+//    those of rows in pages do: no write stands in the loop, so that these may run ahead as well, where the iteration exists.
 //    Refused, with a remark, when the body writes memory, waits, signals or synchronises.
 // 2. Each candidate gets a ring of S tiles in shared memory, swizzled for the reader.
 // 3. Before the loop: start the copies of iterations 0 .. S-2, each masked by "iteration exists"; one group per iteration.
@@ -246,7 +247,8 @@ private:
     Operation *op = value.getDefiningOp();
     if (!loop->isProperAncestor(op) || slice.contains(op))
       return {};
-    if (op->getBlock() != loop.getBody() || op->getNumRegions() != 0 || !isMemoryEffectFree(op))
+    const bool mayRunAhead = isMemoryEffectFree(op) || isa<tile::LoadOp>(op); // bodyAllowsCopies() knows of no write
+    if (op->getBlock() != loop.getBody() || op->getNumRegions() != 0 || !mayRunAhead)
       return ("its address depends on '" + op->getName().getStringRef() + "' of the same iteration").str();
     if (isa<tile::DotOp>(op))
       return "its address depends on a dot";
@@ -328,22 +330,34 @@ private:
     return arith::AddIOp::create(builder, loc, start, distance);
   }
 
+  /// A load's mask in the iteration that `mapping` describes, where that exists.
+  static Value maskWhere(OpBuilder &builder, tile::LoadOp load, const IRMapping &mapping, Value exists) {
+    Value mask = exists;
+    if (auto type = dyn_cast<RankedTensorType>(load.getPtr().getType()))
+      mask = tile::SplatOp::create(builder, load.getLoc(), type.clone(builder.getI1Type()), exists);
+    if (load.getMask())
+      mask = arith::AndIOp::create(builder, load.getLoc(), mapping.lookupOrDefault(load.getMask()), mask);
+    return mask;
+  }
+
   /// Computes the slice for the iteration that `mapping` describes, starts its copies and closes the group.
   void emitCopies(OpBuilder &builder, IRMapping &mapping, Value induction, Value slot) {
     mapping.map(loop.getInductionVar(), induction);
-    for (Operation *op : slice)
-      builder.clone(*op, mapping);
     Location loc = loop.getLoc();
     auto order = loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
     Value exists = arith::CmpIOp::create(builder, loc, order, induction, loop.getUpperBound());
+    for (Operation *op : slice) {
+      if (auto load = dyn_cast<tile::LoadOp>(op)) {
+        Value mask = maskWhere(builder, load, mapping, exists);
+        cast<tile::LoadOp>(builder.clone(*op, mapping)).getMaskMutable().assign(mask);
+      } else {
+        builder.clone(*op, mapping);
+      }
+    }
     for (StagedLoad &entry : staged) {
-      Location loadLoc = entry.load.getLoc();
       Value pointers = mapping.lookupOrDefault(entry.load.getPtr());
-      auto maskType = cast<RankedTensorType>(pointers.getType()).clone(builder.getI1Type());
-      Value mask = tile::SplatOp::create(builder, loadLoc, maskType, exists);
-      if (entry.load.getMask())
-        mask = arith::AndIOp::create(builder, loadLoc, mapping.lookupOrDefault(entry.load.getMask()), mask);
-      dgpu::AsyncCopyOp::create(builder, loadLoc, pointers, entry.buffer, slot, mask);
+      Value mask = maskWhere(builder, entry.load, mapping, exists);
+      dgpu::AsyncCopyOp::create(builder, entry.load.getLoc(), pointers, entry.buffer, slot, mask);
     }
     dgpu::AsyncCommitOp::create(builder, loc);
   }
