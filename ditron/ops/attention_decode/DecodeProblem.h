@@ -1,0 +1,90 @@
+//===- DecodeProblem.h - Attention of few queries over many keys, and how it is carried out ----------------------*- C++ -*-===//
+//
+// What one GPU's attention of a decoder and that over several ranks have in common: sizes, where keys lie, the plan, and the arguments of
+// their kernels (kernels/attention_decode).
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_OPS_ATTENTION_DECODE_DECODEPROBLEM_H
+#define DITRON_OPS_ATTENTION_DECODE_DECODEPROBLEM_H
+
+#include "ditron/ops/KernelLaunch.h"
+
+#include <optional>
+
+namespace ditron::ops {
+
+/// Where the keys of a sequence lie, of K and V alike; strides in elements. Elements of a row follow each other.
+struct KeyLayout {
+  /// Key k of a sequence is row k % pageSize of page table[k / pageSize]; 0: sequence s has page s, as long as it likes, and there is no table.
+  int64_t pageSize = 0;
+  int64_t pageStride = 0, rowStride = 0, headStride = 0;
+  int64_t tableStride = 0; ///< Entries of the table from sequence to sequence.
+
+  /// [batch, kvHeads, keys, headDim], without pages.
+  static KeyLayout headsFirst(int64_t kvHeads, int64_t keys, int64_t headDim) {
+    return {0, kvHeads * keys * headDim, headDim, keys * headDim, 0};
+  }
+  /// [batch, keys, kvHeads, headDim], without pages.
+  static KeyLayout keysFirst(int64_t kvHeads, int64_t keys, int64_t headDim) {
+    return {0, keys * kvHeads * headDim, kvHeads * headDim, headDim, 0};
+  }
+  /// [pages, pageSize, kvHeads, headDim] with a table [batch, pagesOfSequence].
+  static KeyLayout paged(int64_t pageSize, int64_t pagesOfSequence, int64_t kvHeads, int64_t headDim) {
+    return {pageSize, pageSize * kvHeads * headDim, kvHeads * headDim, headDim, pagesOfSequence};
+  }
+};
+
+/// Q and the result are [batch, heads, queries, headDim], contiguous.
+struct DecodeProblem {
+  int64_t batch = 1;
+  int64_t heads = 1;
+  int64_t kvHeads = 1;             ///< Divides heads; each is shared by heads / kvHeads query heads.
+  int64_t queries = 1;             ///< Of a sequence; each sees as many of its keys as its length says.
+  int64_t headDim = 128;           ///< 16, 32, 64, 128 or 256.
+  DataType dtype = DataType::BF16; ///< bf16 or fp16.
+  KeyLayout keys = {};
+  std::optional<double> scale = std::nullopt; ///< 1 / sqrt(headDim) unless given.
+
+  int64_t rows() const { return batch * heads * queries; }
+  /// Of K and V, of so many keys of all sequences together.
+  double bytesOfKeys(double keyCount) const {
+    return 2.0 * keyCount * static_cast<double>(kvHeads * headDim) * static_cast<double>(sizeOf(dtype));
+  }
+};
+
+struct DecodePlan {
+  uint32_t blockN = 64; ///< Keys of a step.
+  uint32_t numWarps = 4;
+  uint32_t numStages = 3;
+  uint32_t blocksPerMultiprocessor = 2;
+
+  /// "64 warps 4 stages 3 blocks 2".
+  std::string text() const;
+};
+/// Reads what text() writes.
+Expected<DecodePlan> parseDecodePlan(std::string_view text);
+DecodePlan chooseDecodePlan(const DecodeProblem &problem);
+
+/// Memory of a rank. `lse`, the natural logarithms of the sums of powers, fp32 [batch, heads, queries], may be null; so may `table`, i32, without
+/// pages. lengths: i32 [batch, queries]: query i of sequence s sees the first lengths[s, i] keys.
+struct DecodeOperands {
+  runtime::Pointer q, k, v, out, lse, lengths, table;
+};
+
+/// Refuses what `operation` cannot do.
+Status verifyDecode(std::string_view operation, const DecodeProblem &problem, const DecodePlan &plan);
+Status verifyDecodeOperands(std::string_view operation, const DecodeProblem &problem, const DecodeOperands &operands);
+
+/// What programs leave for each other in a call: zeros before and after it where it counts.
+struct DecodeWorkspace {
+  runtime::Buffer parts, sums, counters;
+
+  static Expected<DecodeWorkspace> allocate(runtime::Rank &rank, const DecodeProblem &problem, const DecodePlan &plan);
+};
+
+/// A call with the arguments that both kernels have. Its `out_ptr` and `lse_ptr` are missing.
+KernelCall decodeCall(const runtime::Rank &rank, const DecodeProblem &problem, const DecodePlan &plan,
+                      const DecodeOperands &operands, const DecodeWorkspace &workspace);
+
+} // namespace ditron::ops
+#endif // DITRON_OPS_ATTENTION_DECODE_DECODEPROBLEM_H
