@@ -57,6 +57,7 @@ constexpr HelpExample table[] = {
     {"bench softmax", "  ditron bench softmax --shape 16x1000 --plan 'plain warps 4' --plan 'plain warps 8'"},
     {"bench rmsnorm", "  ditron bench rmsnorm --shape 8x4096 --dtype fp16"},
     {"bench attention", "  ditron bench attention --shape 1x2x1x64x64 --no-causal"},
+    {"bench attention_decode", "  ditron bench attention_decode --ranks 4 --shape 2x8x2x300x64 --page 16"},
     {"bench orders", "  ditron bench orders --dtype fp32"},
     {"tune", "  ditron tune all_reduce --ranks 2 --bytes 4K --candidates 4 --out tuned.plans"},
     {"tune gemm", "  ditron tune gemm --m 64 --n 64 --k 64 --candidates 2 --out tuned.plans"},

@@ -328,6 +328,7 @@ void addBenchCommand(CLI::App &app, CommandContext &context) {
   addMoeBenchCommands(*bench, context);
   addExpertParallelBenchCommands(*bench, context);
   addKernelBenchCommands(*bench, context);
+  addAttentionDecodeBenchCommand(*bench, context);
   for (CLI::App *command : bench->get_subcommands([](CLI::App *) { return true; }))
     command->fallthrough(); // --time may come behind the operator's name
 }

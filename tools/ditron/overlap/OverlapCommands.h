@@ -14,6 +14,8 @@ namespace ditron::tool {
 void addBenchCommand(CLI::App &app, CommandContext &context);
 /// `ditron bench gemm|grouped_gemm|softmax|rmsnorm|attention|orders`, below `ditron bench`: kernels of one GPU.
 void addKernelBenchCommands(CLI::App &bench, CommandContext &context);
+/// `ditron bench attention_decode`, below `ditron bench`: on one GPU, or with keys spread over several.
+void addAttentionDecodeBenchCommand(CLI::App &bench, CommandContext &context);
 /// `ditron bench all_reduce|all_gather|...`, below `ditron bench`: collectives by sizes and plans.
 void addCollectiveBenchCommands(CLI::App &bench, CommandContext &context);
 /// `ditron bench all_to_all_v|send_receive|barrier`, below `ditron bench`: transfers by sizes.

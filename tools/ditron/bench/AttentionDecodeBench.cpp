@@ -1,0 +1,353 @@
+//===- AttentionDecodeBench.cpp - ditron bench attention_decode --------------------------------------------------------------===//
+//
+// Attention of few queries reads K and V once: a copy of as many bytes is the limit, and is timed beside it on all ranks at once. On one rank
+// ops::prepareAttentionDecode, on several ops::ShardedAttentionDecode with the tokens dealt out evenly. Some rows of every result are compared with
+// plain loops in double precision, and all ranks' results with each other.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "base/NormalData.h"
+#include "base/Progress.h"
+#include "base/VisibleGpus.h"
+#include "bench/BenchPage.h"
+#include "bench/KernelBench.h"
+#include "overlap/OverlapCommands.h"
+#include "overlap/OverlapTiming.h"
+
+#include "ditron/jit/Jit.h"
+#include "ditron/ops/attention_decode/AttentionDecode.h"
+#include "ditron/ops/attention_decode/ShardedAttentionDecode.h"
+#include "ditron/runtime/TargetChoice.h"
+#include "ditron/support/OutputFile.h"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <random>
+
+namespace ditron::tool {
+
+namespace {
+
+constexpr std::string_view shapeForm = "BATCHxHEADSxKV_HEADSxTOKENSxHEAD_DIM";
+/// The powers are rounded to the operands' type before they multiply V.
+constexpr double allowedError = 3e-2;
+
+struct DecodeBenchOptions {
+  std::string target = "sim:sm_80", dtype = "bf16", order = "keys", jsonFile;
+  uint32_t ranks = 1;
+  int64_t queries = 1, pageSize = 0;
+  std::vector<std::string> shapes = {"2x8x2x300x64"}, plans;
+  uint64_t seed = 0;
+  bool quiet = false;
+};
+
+/// What is called again and again: copies as large as K, or attention.
+class DecodeCalls final : public ShortCalls {
+public:
+  std::function<Status(uint32_t)> one;
+  Status enqueueOne(uint32_t id) override { return one(id); }
+};
+
+class AttentionDecodeBench {
+public:
+  explicit AttentionDecodeBench(const DecodeBenchOptions &options) : options(options), progress(options.quiet) {}
+  Status run(const Knobs &knobs);
+
+private:
+  struct OfRank {
+    runtime::Buffer q, k, v, copy, out, lengths, table;
+    std::vector<int32_t> pages;
+    int64_t tokens = 0;
+  };
+  Status benchShape(const std::string &shape);
+  Status makeOperands(const std::vector<int64_t> &sizes);
+  Status benchPlan(const std::string &shape, const std::optional<ops::DecodePlan> &plan, double copyMicroseconds);
+  using Call = std::function<Status(uint32_t)>;
+  Expected<Call> prepare(const ops::DecodePlan &plan);
+  Expected<double> error();
+  std::vector<double> expectedRow(int64_t row) const;
+  Expected<double> microsecondsOf(const Call &call);
+  ops::DecodeOperands operands(uint32_t id) const {
+    const OfRank &own = ranks[id];
+    return {.q = own.q,
+            .k = own.k,
+            .v = own.v,
+            .out = own.out,
+            .lse = {},
+            .lengths = own.lengths,
+            .table = own.table.isValid() ? own.table.pointer() : runtime::Pointer()};
+  }
+
+  const DecodeBenchOptions &options;
+  Progress progress;
+  DataType dtype = DataType::BF16;
+  bool simulated = false;
+  std::unique_ptr<runtime::World> world;
+  std::unique_ptr<jit::Jit> jit;
+  std::optional<NormalData> data;
+  ops::DecodeProblem problem;
+  std::vector<OfRank> ranks;
+  std::optional<ops::ShardedAttentionDecode> sharded;
+  std::vector<ops::PreparedCall> calls;
+  std::string table;
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+};
+
+Status AttentionDecodeBench::run(const Knobs &knobs) {
+  DITRON_RETURN_IF_ERROR(checkCanWrite("--json", options.jsonFile));
+  DITRON_ASSIGN_OR_RETURN(dtype, parseDataTypeOrError(options.dtype));
+  for (const std::string &shape : options.shapes)
+    DITRON_RETURN_IF_ERROR(parseShape(shape, 5, shapeForm).status());
+  for (const std::string &plan : options.plans)
+    DITRON_RETURN_IF_ERROR(ops::parseDecodePlan(plan).status().withContext("--plan"));
+  seeOnlyGpusOf(options.target, options.ranks);
+  DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(options.target));
+  simulated = target.simulated;
+  DITRON_ASSIGN_OR_RETURN(world, runtime::World::local(options.ranks, target.text, {}));
+  DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(world->target(), knobs));
+  data.emplace(dtype, options.seed);
+  const std::string gpu = world->rank(0).attributes().name;
+  table = fmt::format(
+      "attention_decode of {}, {} x {}, {}, {} queries\n{:<26}{:<36}{:>10}{:>9}{:>11}{:>9}  {}\n", toString(dtype),
+      options.ranks, gpu,
+      options.pageSize ? fmt::format("pages of {} keys", options.pageSize) : fmt::format("{} first", options.order),
+      options.queries, "batch heads kv tokens dim", "plan", "us", "GB/s", "copy GB/s", "of copy", "error");
+  for (const std::string &shape : options.shapes)
+    DITRON_RETURN_IF_ERROR(benchShape(shape).withContext(shape));
+  progress.stop();
+  if (!options.quiet)
+    fmt::print(textStream(options.jsonFile, ""), "{}", table);
+  const nlohmann::ordered_json report = {{"operator", "attention_decode"},
+                                         {"target", target.text},
+                                         {"gpu", gpu},
+                                         {"ranks", options.ranks},
+                                         {"dtype", toString(dtype)},
+                                         {"queries", options.queries},
+                                         {"page_size", options.pageSize},
+                                         {"rows", rows}};
+  return writeReport("--json", options.jsonFile, report.dump(1) + "\n");
+}
+
+Status AttentionDecodeBench::makeOperands(const std::vector<int64_t> &sizes) {
+  ranks.clear();
+  ranks.resize(options.ranks);
+  const int64_t tokens = sizes[3];
+  problem = {.batch = sizes[0],
+             .heads = sizes[1],
+             .kvHeads = sizes[2],
+             .queries = options.queries,
+             .headDim = sizes[4],
+             .dtype = dtype};
+  const int64_t most = (tokens + options.ranks - 1) / options.ranks;
+  const int64_t pages = options.pageSize ? (most + options.pageSize - 1) / options.pageSize : 0;
+  if (options.pageSize)
+    problem.keys = ops::KeyLayout::paged(options.pageSize, pages, problem.kvHeads, problem.headDim);
+  else
+    problem.keys = options.order == "keys" ? ops::KeyLayout::keysFirst(problem.kvHeads, most, problem.headDim)
+                                           : ops::KeyLayout::headsFirst(problem.kvHeads, most, problem.headDim);
+  const uint64_t count = problem.keys.pageStride * problem.batch * std::max<int64_t>(pages, 1);
+  for (uint32_t id = 0; id < options.ranks; ++id) {
+    runtime::Rank &rank = world->rank(id);
+    OfRank &own = ranks[id];
+    own.tokens = std::clamp<int64_t>(tokens - id * most, 0, most);
+    for (auto [buffer, name] : {std::pair(&own.k, "k"), std::pair(&own.v, "v"), std::pair(&own.copy, "copy")}) {
+      DITRON_ASSIGN_OR_RETURN(*buffer, rank.allocate(dtype, count, name));
+    }
+    DITRON_ASSIGN_OR_RETURN(own.q, rank.allocate(dtype, problem.rows() * problem.headDim, "q"));
+    DITRON_ASSIGN_OR_RETURN(own.out, rank.allocate(dtype, problem.rows() * problem.headDim, "out"));
+    DITRON_ASSIGN_OR_RETURN(own.lengths, rank.allocate(DataType::I32, problem.batch * problem.queries, "lengths"));
+    DITRON_RETURN_IF_ERROR(data->fill(own.q, 1));
+    DITRON_RETURN_IF_ERROR(data->fill(own.k, 2 + 2 * id));
+    DITRON_RETURN_IF_ERROR(data->fill(own.v, 3 + 2 * id));
+    const std::vector<int32_t> lengths(problem.batch * problem.queries, static_cast<int32_t>(own.tokens));
+    DITRON_RETURN_IF_ERROR(own.lengths.upload(lengths.data(), lengths.size() * sizeof(int32_t)));
+    if (pages == 0)
+      continue;
+    own.pages.resize(problem.batch * pages);
+    for (size_t page = 0; page < own.pages.size(); ++page)
+      own.pages[page] = static_cast<int32_t>(page);
+    std::mt19937_64 random(options.seed + id);
+    std::ranges::shuffle(own.pages, random);
+    DITRON_ASSIGN_OR_RETURN(own.table, rank.allocate(DataType::I32, own.pages.size(), "table"));
+    DITRON_RETURN_IF_ERROR(own.table.upload(own.pages.data(), own.pages.size() * sizeof(int32_t)));
+  }
+  return Status::ok();
+}
+
+Expected<double> AttentionDecodeBench::microsecondsOf(const Call &call) {
+  DecodeCalls timed;
+  timed.one = call;
+  DITRON_ASSIGN_OR_RETURN(const OverlapTimes times, timeShortCalls(*world, timed));
+  return times.best();
+}
+
+Status AttentionDecodeBench::benchShape(const std::string &shape) {
+  progress.activity(shape + ": operands");
+  DITRON_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, parseShape(shape, 5, shapeForm));
+  DITRON_RETURN_IF_ERROR(makeOperands(sizes));
+  double copy = 0;
+  if (!simulated) {
+    // K is read and as much is written: as many bytes as attention reads of K and V.
+    DITRON_ASSIGN_OR_RETURN(copy, microsecondsOf([&](uint32_t id) {
+                              return world->rank(id).stream().copy(ranks[id].copy, ranks[id].k, ranks[id].k.count());
+                            }));
+  }
+  std::vector<std::optional<ops::DecodePlan>> plans;
+  for (const std::string &text : options.plans) {
+    DITRON_ASSIGN_OR_RETURN(const ops::DecodePlan plan, ops::parseDecodePlan(text));
+    plans.push_back(plan);
+  }
+  if (plans.empty())
+    plans.push_back(std::nullopt);
+  for (const auto &plan : plans)
+    DITRON_RETURN_IF_ERROR(benchPlan(&plan == &plans.front() ? shape : "", plan, copy));
+  return Status::ok();
+}
+
+Expected<AttentionDecodeBench::Call> AttentionDecodeBench::prepare(const ops::DecodePlan &plan) {
+  calls.clear();
+  sharded.reset();
+  if (options.ranks == 1) {
+    DITRON_ASSIGN_OR_RETURN(ops::PreparedCall call,
+                            ops::prepareAttentionDecode(*jit, world->rank(0), problem, operands(0), plan));
+    calls.push_back(std::move(call));
+    return Call([this](uint32_t id) { return calls[0].enqueue(world->rank(id).stream()); });
+  }
+  DITRON_ASSIGN_OR_RETURN(ops::ShardedAttentionDecode made,
+                          ops::ShardedAttentionDecode::create(*world, *jit, {.problem = problem, .plan = plan}));
+  sharded = std::move(made);
+  for (uint32_t id = 0; id < options.ranks; ++id)
+    DITRON_RETURN_IF_ERROR(sharded->prepare(world->rank(id), problem.batch));
+  return Call([this](uint32_t id) {
+    return sharded->enqueue(world->rank(id), world->rank(id).stream(), operands(id), problem.batch);
+  });
+}
+
+Status AttentionDecodeBench::benchPlan(const std::string &shape, const std::optional<ops::DecodePlan> &given,
+                                       double copy) {
+  const ops::DecodePlan plan = given.value_or(ops::chooseDecodePlan(problem));
+  progress.activity(fmt::format("{}: {}", shape, plan.text()));
+  DITRON_ASSIGN_OR_RETURN(const auto call, prepare(plan));
+  for (uint32_t id = 0; id < options.ranks; ++id)
+    DITRON_RETURN_IF_ERROR(world->rank(id).stream().fill(ranks[id].out, 0xff, ranks[id].out.count()));
+  DITRON_RETURN_IF_ERROR(world->synchronize());
+  for (uint32_t id = 0; id < options.ranks; ++id)
+    DITRON_RETURN_IF_ERROR(call(id));
+  DITRON_RETURN_IF_ERROR(world->synchronize());
+  DITRON_ASSIGN_OR_RETURN(const double wrong, error());
+  if (!(wrong <= allowedError))
+    return internalError(fmt::format("{}: wrong result, error {:.3g} of the root mean square", plan.text(), wrong));
+  double microseconds = 0;
+  if (!simulated) {
+    DITRON_ASSIGN_OR_RETURN(microseconds, microsecondsOf(call));
+  }
+  const double bytes = problem.bytesOfKeys(static_cast<double>(problem.batch * ranks[0].tokens));
+  const double copied = 2.0 * static_cast<double>(ranks[0].k.bytes());
+  const auto rate = [](double moved, double time) { return time > 0 ? moved / time * 1e-3 : 0.0; };
+  const double share = microseconds > 0 ? rate(bytes, microseconds) / rate(copied, copy) : 0;
+  table += fmt::format("{:<26}{:<36}{:>10.2f}{:>9.0f}{:>11.0f}{:>9.3f}  {:.1e}\n", shape, plan.text(), microseconds,
+                       rate(bytes, microseconds), rate(copied, copy), share, wrong);
+  rows.push_back({{"batch", problem.batch},
+                  {"heads", problem.heads},
+                  {"kv_heads", problem.kvHeads},
+                  {"tokens_per_rank", ranks[0].tokens},
+                  {"head_dim", problem.headDim},
+                  {"plan", plan.text()},
+                  {"microseconds", microseconds},
+                  {"gigabytes_per_second", rate(bytes, microseconds)},
+                  {"copy_gigabytes_per_second", rate(copied, copy)},
+                  {"share_of_copy", share},
+                  {"error", wrong}});
+  return Status::ok();
+}
+
+std::vector<double> AttentionDecodeBench::expectedRow(int64_t row) const {
+  const int64_t depth = problem.headDim, sequence = row / (problem.heads * problem.queries);
+  const int64_t head = row / problem.queries % problem.heads / (problem.heads / problem.kvHeads);
+  const ops::KeyLayout &keys = problem.keys;
+  std::vector<std::pair<double, std::pair<uint32_t, uint64_t>>> scores;
+  double largest = -INFINITY, sum = 0;
+  for (uint32_t id = 0; id < options.ranks; ++id)
+    for (int64_t key = 0; key < ranks[id].tokens; ++key) {
+      const int64_t page =
+          keys.pageSize ? ranks[id].pages[sequence * keys.tableStride + key / keys.pageSize] : sequence;
+      const int64_t inPage = keys.pageSize ? key % keys.pageSize : key;
+      const uint64_t place = page * keys.pageStride + inPage * keys.rowStride + head * keys.headStride;
+      double score = 0;
+      for (int64_t d = 0; d < depth; ++d)
+        score += double(data->at(1, row * depth + d)) * data->at(2 + 2 * id, place + d);
+      scores.push_back({score / std::sqrt(static_cast<double>(depth)), {id, place}});
+      largest = std::max(largest, scores.back().first);
+    }
+  std::vector<double> result(depth);
+  for (auto &[score, place] : scores) {
+    const double power = std::exp(score - largest);
+    sum += power;
+    for (int64_t d = 0; d < depth; ++d)
+      result[d] += power * data->at(3 + 2 * place.first, place.second + d);
+  }
+  for (double &value : result)
+    value /= sum;
+  return result;
+}
+
+Expected<double> AttentionDecodeBench::error() {
+  std::vector<std::vector<float>> results;
+  for (uint32_t id = 0; id < options.ranks; ++id) {
+    DITRON_ASSIGN_OR_RETURN(std::vector<float> values, ranks[id].out.downloadFloats());
+    results.push_back(std::move(values));
+    if (std::ranges::any_of(results.back(), [](float value) { return std::isnan(value); }))
+      return internalError(fmt::format("rank {} has left NaN", id));
+    if (results.back() != results.front())
+      return internalError(fmt::format("ranks 0 and {} have other results", id));
+  }
+  constexpr int64_t mostSamples = 6;
+  RelativeError error(dtype);
+  const int64_t samples = std::min(problem.rows(), mostSamples);
+  for (int64_t i = 0; i < samples; ++i) {
+    const int64_t row = samples == 1 ? 0 : i * (problem.rows() - 1) / (samples - 1);
+    const std::vector<double> expected = expectedRow(row);
+    for (int64_t d = 0; d < problem.headDim; ++d)
+      error.add(results[0][row * problem.headDim + d], expected[d]);
+  }
+  return error.value();
+}
+
+} // namespace
+
+void addAttentionDecodeBenchCommand(CLI::App &bench, CommandContext &context) {
+  CLI::App *command = bench.add_subcommand(
+      "attention_decode",
+      "Attention of few queries over many keys, beside a copy; over several ranks with keys spread over them");
+  auto arguments = std::make_shared<DecodeBenchOptions>();
+  DecodeBenchOptions &options = *arguments;
+  command->add_option("--target", options.target, "What to run on: sim, cuda (this machine's GPUs), or a full name")
+      ->capture_default_str();
+  command->add_option("--ranks", options.ranks, "Number of ranks")->check(integerBetween(1, 64))->capture_default_str();
+  command->add_option("--dtype", options.dtype, "bf16 or fp16")->capture_default_str();
+  command->add_option("--queries", options.queries, "Of a sequence")
+      ->check(integerBetween(1, 64))
+      ->capture_default_str();
+  command->add_option("--page", options.pageSize, "Keys of a page, in random order; 0: no pages")
+      ->check(integerBetween(0, 65536))
+      ->capture_default_str();
+  command
+      ->add_option("--order", options.order,
+                   "Without pages: [batch, keys, heads, dim] (keys) or [batch, heads, keys, dim] (heads)")
+      ->check(CLI::IsMember({"keys", "heads"}))
+      ->capture_default_str();
+  command
+      ->add_option("--shape", options.shapes,
+                   std::string(shapeForm) + ", tokens of all ranks together; may be given several times")
+      ->type_name("SHAPE");
+  command
+      ->add_option("--plan", options.plans,
+                   "How to do it, like '" + ops::DecodePlan().text() + "'; several are compared")
+      ->type_name("PLAN");
+  command->add_option("--seed", options.seed, "Chooses the data")->capture_default_str();
+  command->add_option("--json", options.jsonFile, "Write the result to this file; - is standard output")
+      ->type_name("FILE");
+  command->add_flag("--quiet", options.quiet, "Print errors only");
+  command->callback([&context, arguments] { context.finish(AttentionDecodeBench(*arguments).run(context.knobs)); });
+}
+
+} // namespace ditron::tool
