@@ -209,6 +209,93 @@ void eraseDeadCode(Block &body) {
   }
 }
 
+namespace {
+
+/// What the effects of a region depend on. Unlike the use lists it knows that values which loops hand from one to the other, and nobody else
+/// reads, are not needed: sums that the dots of nested loops add up have uses in each of them.
+class NeededValues {
+public:
+  explicit NeededValues(Block &body) : body(body) {
+    body.walk([&](Operation *op) {
+      if (op->getNumRegions() == 0 && !isMemoryEffectFree(op))
+        need(op);
+    });
+    while (!worklist.empty())
+      needSourcesOf(worklist.pop_back_val());
+  }
+  bool contains(Value value) const { return values.contains(value); }
+
+private:
+  void need(Value value) {
+    if (values.insert(value).second)
+      worklist.push_back(value);
+  }
+  /// Its operands, and what decides whether it runs.
+  void need(Operation *op) {
+    if (op->getNumRegions() == 0)
+      for (Value operand : op->getOperands())
+        need(operand);
+    for (Operation *around = op; around && around->getBlock() != body.getParentOp()->getBlock();
+         around = around->getParentOp())
+      if (auto loop = dyn_cast<scf::ForOp>(around)) {
+        for (Value bound : {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()})
+          need(bound);
+      } else if (auto branch = dyn_cast<scf::IfOp>(around)) {
+        need(branch.getCondition());
+      } else if (around->getNumRegions() != 0 && around != body.getParentOp()) {
+        around->walk([&](Operation *inner) {
+          for (Value operand : inner->getOperands())
+            need(operand);
+        });
+      }
+  }
+  void needCarried(scf::ForOp loop, unsigned index) {
+    need(loop.getInitArgs()[index]);
+    need(loop.getYieldedValues()[index]);
+    need(Value(loop.getRegionIterArg(index)));
+  }
+  void needSourcesOf(Value value) {
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+      if (loop && argument.getArgNumber() >= loop.getNumInductionVars())
+        needCarried(loop, argument.getArgNumber() - loop.getNumInductionVars());
+      return;
+    }
+    Operation *op = value.getDefiningOp();
+    const unsigned index = cast<OpResult>(value).getResultNumber();
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      needCarried(loop, index);
+    else if (auto branch = dyn_cast<scf::IfOp>(op))
+      for (scf::YieldOp yield : {branch.thenYield(), branch.elseYield()})
+        need(yield.getOperand(index));
+    need(op);
+  }
+
+  Block &body;
+  llvm::DenseSet<Value> values;
+  SmallVector<Value> worklist;
+};
+
+/// Cuts what loops carry and nothing needs, so that it is dead code.
+void cutCarriedValues(Block &body) {
+  const NeededValues needed(body);
+  SmallVector<scf::ForOp> loops;
+  body.walk([&](scf::ForOp loop) { loops.push_back(loop); });
+  for (scf::ForOp loop : loops)
+    for (unsigned index = 0; index < loop.getNumResults(); ++index) {
+      BlockArgument carried = loop.getRegionIterArg(index);
+      if (needed.contains(carried) || needed.contains(loop.getResult(index)))
+        continue;
+      OpBuilder builder(loop);
+      Value poison = ub::PoisonOp::create(builder, loop.getLoc(), carried.getType());
+      carried.replaceAllUsesWith(poison);
+      loop.getResult(index).replaceAllUsesWith(poison);
+      loop.getBody()->getTerminator()->setOperand(index, poison);
+    }
+}
+
+} // namespace
+
 void pruneToSlice(Block &body, const llvm::DenseSet<Operation *> &kept) {
   SmallVector<Operation *> leaving;
   body.walk([&](Operation *op) {
@@ -224,6 +311,7 @@ void pruneToSlice(Block &body, const llvm::DenseSet<Operation *> &kept) {
         result.replaceAllUsesWith(ub::PoisonOp::create(builder, op->getLoc(), result.getType()));
     op->erase();
   }
+  cutCarriedValues(body);
   eraseDeadCode(body);
 }
 
