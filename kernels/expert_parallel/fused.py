@@ -20,7 +20,7 @@ rank says so to all; who has heard from all adds up each token's slots, in their
 was done, and its boxes were emptied. Counts themselves have two sets of words, used in turns: who sends those of call g + 2 has received the rows of g + 1, so that
 all ranks have read the counts of g. Results are stored behind the dispatch of the same call.
 
-**Calls** are counted by pairs: each of the two kernels counts for the other, so that no block sees the number change. Of dispatch_gemm the senders wait for those of all ranks
+**Calls** are counted by pairs: each of the two kernels counts for the other, so that no block sees the number change (`skip_combine` counts where nothing is to come back). Of dispatch_gemm the senders wait for those of all ranks
 and for each other, the other blocks for them; of gemm_combine all blocks wait for those of all ranks: they must find a place at once.
 """
 import triton
@@ -31,7 +31,7 @@ from triton_dist.language.extra.language_extra import __syncthreads, atomic_add,
 from ..collectives.pairs import report
 from ..moe.grouped_gemm import store_rows
 from ..product.product import activated, can_fetch_ahead, exact_depth, grouped_tile, result_columns, sum_type
-from .low_latency import DROPS_ROWS, DROPS_SLOTS, is_last_block
+from .low_latency import DROPS_ROWS, DROPS_SLOTS
 
 # What a sender notes for itself, EXPERTS words of each: where its turns begin among the slots that are sent; by expert, how many slots go to it; where its
 # rows begin among those of all ranks; how many come; and what is to be added to the number of a slot in its turn to get its row.
@@ -408,8 +408,16 @@ def gemm_combine(a_ptr, b_ptr, out_ptr, weights_ptr, offsets_ptr, tiles_ptr, ori
         end = tl.load(offsets_ptr + expert + 1)
         sums = product_of_rows(a_desc, b_desc, expert, row, tile_n * BLOCK_N, N, K, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION)
         return_tile(sums.to(slots_ptr.dtype.element_ty), origins_ptr, slots_ptr, row, end, tile_n * BLOCK_N, N, max_slots.to(tl.int32), WORLD, BLOCK_M, BLOCK_N)
-    if is_last_block(arrivals_ptr, call):
+    blocks = tl.cast(tl.num_programs(0), tl.int64)
+    if tl.atomic_add(arrivals_ptr, 1, sem="acq_rel", scope="gpu") % blocks == blocks - 1:
         for peer in range(tid(0), WORLD, num_threads()):
             st(dl.symm_at(words_ptr + rank, peer), call, scope="sys", semantic="release")
     token = dl.wait(words_ptr, WORLD, "sys", "acquire", waitValue=call, compare="ge")
     add_results(out_ptr, addend_ptr, weights_ptr, places_ptr, dl.consume_token(slots_ptr, token), tokens, tl.cast(N, tl.int64), TOP_K, CHUNK)
+
+
+@triton.jit
+def skip_combine(call_ptr, dispatch_call_ptr):
+    """In the place of a gemm_combine, on all ranks."""
+    if tid(0) == 0:
+        st(dispatch_call_ptr, ld(call_ptr))

@@ -342,6 +342,13 @@ Status FusedExpertParallel::prepare(runtime::Rank &rank) {
   DITRON_ASSIGN_OR_RETURN(own.combine, makeCall(rank, combineCall(rank, weighted), weighted));
   operands.weights = {};
   const Named unweighted = combinePointers(operands);
+  KernelCall skip;
+  skip.source = kernelFile;
+  skip.kernel = "skip_combine";
+  skip.numWarps = 1;
+  skip.arguments = {{"call_ptr", own.counters.pointer() + CombineCall},
+                    {"dispatch_call_ptr", own.counters.pointer() + DispatchCall}};
+  DITRON_ASSIGN_OR_RETURN(own.skip, PreparedCall::create(*kernels, rank, skip));
   DITRON_ASSIGN_OR_RETURN(own.unweighted, makeCall(rank, combineCall(rank, unweighted), unweighted));
   return Status::ok();
 }
@@ -393,6 +400,15 @@ Status FusedExpertParallel::gemmCombine(runtime::Rank &rank, runtime::Stream &st
                                  combinePointers(operands), operands.tokens));
   own.isDispatched = false;
   return Status::ok();
+}
+
+Status FusedExpertParallel::skipCombine(runtime::Rank &rank, runtime::Stream &stream) {
+  DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
+  PerRank &own = ranks[rank.id()];
+  if (!own.isDispatched)
+    return invalidArgument(fmt::format("{}: nothing was dispatched that is not combined", operation));
+  own.isDispatched = false;
+  return own.skip.enqueue(stream);
 }
 
 } // namespace ditron::ops

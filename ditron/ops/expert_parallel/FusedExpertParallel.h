@@ -73,6 +73,8 @@ public:
   /// Pointers at multiples of 16 bytes, where nothing else is said; those of tokens are not looked at without any. Not prepared under capture is an error.
   Status dispatchGemm(runtime::Rank &rank, runtime::Stream &stream, const DispatchOperands &operands);
   Status gemmCombine(runtime::Rank &rank, runtime::Stream &stream, const CombineOperands &operands);
+  /// In the place of a gemmCombine, on all ranks: nothing comes back of what was dispatched.
+  Status skipCombine(runtime::Rank &rank, runtime::Stream &stream);
 
   /// As ExpertParallel's.
   Status check(const runtime::Rank &rank) { return report.check(rank.id()); }
@@ -102,6 +104,7 @@ private:
   struct PerRank {
     runtime::Buffer counts, notes, list, places, offsets, tiles, counters;
     std::optional<Call> dispatch, combine, unweighted;
+    PreparedCall skip;
     bool isDispatched = false; ///< And not combined.
   };
 

@@ -327,6 +327,7 @@ void addBenchCommand(CLI::App &app, CommandContext &context) {
   addTransferBenchCommands(*bench, context);
   addMoeBenchCommands(*bench, context);
   addExpertParallelBenchCommands(*bench, context);
+  addFusedExpertParallelBenchCommand(*bench, context);
   addKernelBenchCommands(*bench, context);
   addAttentionDecodeBenchCommand(*bench, context);
   for (CLI::App *command : bench->get_subcommands([](CLI::App *) { return true; }))

@@ -24,6 +24,8 @@ void addTransferBenchCommands(CLI::App &bench, CommandContext &context);
 void addMoeBenchCommands(CLI::App &bench, CommandContext &context);
 /// `ditron bench ep_dispatch|ep_combine`, below `ditron bench`: tokens to the ranks of their experts, and back.
 void addExpertParallelBenchCommands(CLI::App &bench, CommandContext &context);
+/// `ditron bench ep_fused`: products of experts beside the exchange of their tokens.
+void addFusedExpertParallelBenchCommand(CLI::App &bench, CommandContext &context);
 /// `ditron demo`: both operators on 8 simulated GPUs, verified; fails when a result is wrong or nothing overlapped.
 void addDemoCommand(CLI::App &app, CommandContext &context);
 
