@@ -207,6 +207,8 @@ Status GemmAllReduce::allocateTwoShot() {
   DITRON_ASSIGN_OR_RETURN(scatter, world->allocateSymmetric(partialType(), slotRows * columns, "gemm_ar_scatter"));
   DITRON_ASSIGN_OR_RETURN(reduced,
                           world->allocateSymmetric(optionValues.typeOfResult(), ownRows * columns, "gemm_ar_reduced"));
+  DITRON_ASSIGN_OR_RETURN(partial,
+                          world->allocateSymmetric(partialType(), optionValues.maxRows * columns, "gemm_ar_partial"));
   DITRON_ASSIGN_OR_RETURN(arrived, world->allocateSymmetric(DataType::I64, numRanks * mostChunks, "gemm_ar_arrived"));
   DITRON_ASSIGN_OR_RETURN(finished, world->allocateSymmetric(DataType::I64, numRanks * mostChunks * mostExchangeBlocks,
                                                              "gemm_ar_finished"));
@@ -214,8 +216,6 @@ Status GemmAllReduce::allocateTwoShot() {
     PerRank &own = *ranks[id];
     DITRON_ASSIGN_OR_RETURN(own.side, runtime::SideStream::create(world->rank(id), "gemm_ar", 3));
     DITRON_ASSIGN_OR_RETURN(own.ticket, world->rank(id).allocate(DataType::I32, mostChunks, "gemm_ar_reduced_by"));
-    DITRON_ASSIGN_OR_RETURN(own.partial,
-                            world->rank(id).allocate(partialType(), optionValues.maxRows * columns, "gemm_ar_partial"));
   }
   return Status::ok();
 }
@@ -244,7 +244,7 @@ AllReduceChoice GemmAllReduce::choiceFor(int64_t rows) const {
 
 uint64_t GemmAllReduce::workspaceBytes() const {
   uint64_t bytes = oneLaunch.bytes();
-  for (const runtime::SymmetricBuffer *each : {&scatter, &reduced})
+  for (const runtime::SymmetricBuffer *each : {&scatter, &reduced, &partial})
     bytes += each->isValid() ? each->bytes() : 0;
   return bytes + (exchange ? exchange->workspaceBytes() : 0);
 }
@@ -369,7 +369,8 @@ Expected<ProductPlan::Parts> GemmAllReduce::makeParts(runtime::Rank &rank, const
 void GemmAllReduce::addPushes(runtime::Rank &rank, const Chunks &chunks, runtime::CallSequence &sequence) const {
   const int64_t columns = optionValues.columns;
   const uint32_t id = rank.id(), numRanks = rank.numRanks();
-  for (uint32_t chunk = 0; chunk < chunks.count; ++chunk) {
+  // The last of several is pulled.
+  for (uint32_t chunk = 0; chunk < std::max(chunks.count - 1, 1u); ++chunk) {
     const RowShards segments = chunks.segments(chunk);
     const int64_t slots = chunk * numRanks * chunks.longestSegment() + id * segments.rowsPerRank;
     // In the order in which the product completes them. The own segment is not among them: the reduction reads it from the partial
@@ -379,8 +380,7 @@ void GemmAllReduce::addPushes(runtime::Rank &rank, const Chunks &chunks, runtime
       const int64_t count = segments.rowsOf(owner) * columns;
       if (count == 0)
         continue;
-      const runtime::Pointer own =
-          ranks[id]->partial.pointer() + (chunk * chunks.chunkRows + segments.firstRowOf(owner)) * columns;
+      const runtime::Pointer own = partial.on(id) + (chunk * chunks.chunkRows + segments.firstRowOf(owner)) * columns;
       sequence.signalWait(runtime::Lane::Side, words.gates(id) + (chunk * numRanks + owner),
                           runtime::Compare::GreaterEqual, 1);
       sequence.copy(runtime::Lane::Side, runtime::Copy::of(scatter.on(owner) + slots * columns, own, count,
@@ -441,9 +441,13 @@ KernelCall GemmAllReduce::gemmCall(const runtime::Rank &rank, const OperandPoint
       1, 1};
   call.arguments = {{"a_ptr", operands[Operand::A]},
                     {"b_ptr", operands[Operand::B]},
-                    {"partial_ptr", ranks[id]->partial.pointer()},
+                    {"partial_ptr", partial.on(id)},
                     {"counter_ptr", words.counters(id)},
                     {"gate_ptr", words.gates(id)},
+                    {"arrived_ptr", arrived.on(id)},
+                    {"generation_ptr", words.generation(id)},
+                    {"CHUNKS", mostChunks},
+                    {"PULLS", chunks.count > 1},
                     {"M", chunks.rows},
                     {"N", optionValues.columns},
                     {"K", shape.size},
@@ -483,7 +487,7 @@ KernelCall GemmAllReduce::exchangeCall(const runtime::Rank &rank, Exchange part,
     call.arguments.insert(call.arguments.end(), arguments);
   };
   if (part != Exchange::Gather)
-    add({{"partial_ptr", ranks[id]->partial.pointer()},
+    add({{"partial_ptr", partial.on(id)},
          {"scatter_ptr", scatter.on(id)},
          {"arrived_ptr", arrived.on(id)},
          {"gate_ptr", words.gates(id)}});
@@ -491,6 +495,8 @@ KernelCall GemmAllReduce::exchangeCall(const runtime::Rank &rank, Exchange part,
     add({{"ticket_ptr", ranks[id]->ticket.pointer()}, {"fetch_ptr", words.arrivals(id)}});
   else
     add({{"finished_ptr", finished.on(id)}, {"BLOCKS", mostExchangeBlocks}});
+  if (part == Exchange::Reduce)
+    add({{"PULLS", chunks.count > 1}});
   add({{"reduced_ptr", reduced.on(id)},
        {"out_ptr", out},
        {"generation_ptr", words.generation(id)},

@@ -95,7 +95,6 @@ public:
 private:
   struct PerRank {
     std::shared_ptr<runtime::SideStream> side;
-    runtime::Buffer partial; ///< [maxRows, columns]
     runtime::Buffer ticket;  ///< Blocks that have reduced a chunk beside the product; zero between chunks.
   };
   /// The rows of a call, cut: chunks, each of which is dealt out to the ranks.
@@ -154,6 +153,7 @@ private:
   CallWords words;
   runtime::SymmetricBuffer scatter;  ///< By chunk [ranks, rows of a segment, columns]: slot s is filled by rank s
   runtime::SymmetricBuffer reduced;  ///< By chunk [rows of a segment, columns]: the own segments' sums
+  runtime::SymmetricBuffer partial;  ///< [maxRows, columns]: the own product
   runtime::SymmetricBuffer arrived;  ///< [ranks, mostChunks] signals
   runtime::SymmetricBuffer finished; ///< [ranks, mostChunks, blocks] signals: of the last chunk
   OneLaunch oneLaunch;
