@@ -66,6 +66,16 @@ def reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, ga
         own_slot = partial_ptr + tl.cast(first_row, tl.int64) * N
         reduced = reduced_ptr + tl.cast(chunk, tl.int64) * longest_of_all * N
         result = out_ptr + tl.cast(first_row, tl.int64) * stride_out
+        # Looked up before the loop, for a tile's loads are on their way together only where nothing stands between them.
+        sources = ()
+        for source in tl.static_range(WORLD_SIZE):
+            if PULLS:
+                slot = dl.symm_at(own_slot, source)
+            else:
+                slot = slots + source * slot_elements
+                if source == rank:
+                    slot = own_slot
+            sources = sources + (slot,)
         tile_rows = tl.arange(0, BLOCK_M)
         tile_columns = tl.arange(0, BLOCK_N)
         for tile in range(block, tiles, num_blocks):
@@ -74,15 +84,12 @@ def reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, ga
             mask = (tile_rows[:, None] < rows - row) & (tile_columns[None, :] < N - column)
             start = tl.cast(row, tl.int64) * N + column
             offsets = tile_rows[:, None] * N + tile_columns[None, :]
+            parts = ()
+            for source in tl.static_range(WORLD_SIZE):
+                parts = parts + (tl.load(sources[source] + start + offsets, mask=mask, other=0.0),)
             total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
             for source in tl.static_range(WORLD_SIZE):
-                if PULLS:
-                    slot = dl.symm_at(own_slot, source)
-                else:
-                    slot = slots + source * slot_elements
-                    if source == rank:
-                        slot = own_slot
-                total += tl.load(slot + start + offsets, mask=mask, other=0.0).to(tl.float32)
+                total += parts[source].to(tl.float32)
             value = total.to(out_ptr.dtype.element_ty)
             tl.store(reduced + start + offsets, value, mask=mask)
             place = tl.cast(row, tl.int64) * stride_out + column

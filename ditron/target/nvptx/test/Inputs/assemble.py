@@ -103,12 +103,13 @@ cases += [
      constexpr(NODE_SIZE=8, MOST_PARTS=16, BLOCK_M=16, BLOCK_N=128)),
     (library("inter_node"), "reduce_nodes", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32, i32:16, i32:16, i32" +
      constexpr(NUM_NODES=4, NODE_SIZE=8, MOST_PARTS=16, BLOCK_M=128, BLOCK_N=256), "--num-warps 16"),
-    (library("gemm_all_reduce"), "gemm_all_reduce", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *i64:16" + ", i32:16" * 6 + ", i32" + constexpr(WORLD_SIZE=8, **tiles),
+    (library("gemm_all_reduce"), "gemm_all_reduce", "*bf16:16, *bf16:16, *bf16:16, *i32:16" + ", *i64:16" * 3 + ", i32:16" * 6 + ", i32" +
+     constexpr(WORLD_SIZE=8, CHUNKS=8, PULLS=True, **tiles),
      "--num-warps 8", "tight"),
     (library("gemm_all_reduce"), "reduce_rows_beside", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, *i32:16, *i64:16, *i64:16, i32" + ", i32:16" * 4 + ", i32" +
      constexpr(WORLD_SIZE=8, CHUNKS=8, EXCHANGE_M=64, EXCHANGE_N=256), "--num-warps 32"),
     (library("gemm_all_reduce"), "reduce_rows", "*bf16:16, *bf16:16, *bf16:16, *bf16:16" + ", *i64:16" * 4 + ", i32, i32:16, i32:16, i32:16, i32:16, i32" +
-     constexpr(WORLD_SIZE=8, **exchange, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 8"),
+     constexpr(WORLD_SIZE=8, **exchange, PULLS=True, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 8"),
     (library("gemm_all_reduce"), "gather_rows", "*bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32:16, i32:16, i32:16, i32:16, i32" +
      constexpr(WORLD_SIZE=8, **exchange, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 8", "tight"),
     (library("attention"), "attention_forward", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, i32:16, i32, i32:16, i32:16, fp32" +
@@ -175,8 +176,8 @@ for a, bias, scales, activation in [("fp8e4nv", "*bf16:16", "*fp32:16", "swiglu"
                   constexpr(**nodes, CHUNKS=2, **wide) + gathered + vectors + constexpr(ACTIVATION=activation), "--num-warps 8"))
     cases.append((library("tensor_parallel_gemm"), "gemm_reduce_scatter", f"*{a}:16, *{a}:16, *bf16:16, *i32:16, *u64:16" + ", i32:16" * 6 + ", i32" +
                   constexpr(**nodes, **wide) + scaled + biased + vectors, "--num-warps 8"))
-    cases.append((library("gemm_all_reduce"), "gemm_all_reduce", f"*{a}:16, *{a}:16, *bf16:16, *i32:16, *i64:16" + ", i32:16" * 6 + ", i32" +
-                  constexpr(WORLD_SIZE=8, **wide) + scaled + biased + vectors, "--num-warps 8"))
+    cases.append((library("gemm_all_reduce"), "gemm_all_reduce", f"*{a}:16, *{a}:16, *bf16:16, *i32:16" + ", *i64:16" * 3 + ", i32:16" * 6 + ", i32" +
+                  constexpr(WORLD_SIZE=8, CHUNKS=8, PULLS=False, **wide) + scaled + biased + vectors, "--num-warps 8"))
     turned, parts = arch == "sm_90a", "*i32:16" if a == "i8" else "*fp32:16"
     cases.append((library("gemm_all_reduce"), "gemm_all_reduce_one_launch", f"*{a}:16, *{a}:16, *bf16:16, {parts}, *i32:16, *bf16:16, *bf16:16, *i64:16, *i64:16" +
                   ", i32:16" * 8 + ", i32, i32" + constexpr(WORLD_SIZE=4, SPLIT=True, TWO_SHOT=True, SCATTER=a == "i8", PART_M=8, BLOCK_M=32, BLOCK_N=64, BLOCK_K=128,
