@@ -52,6 +52,14 @@ def combine_chunk(own_ptr, slots_ptr, stride, offsets, mask, rank, scale, REDUCT
     return finish(total, REDUCTION, WORLD).to(element)
 
 
+@triton.jit
+def copy_elsewhere(to_ptr, from_ptr, offsets, mask):
+    """Copies, but not what is there already: the own part of a call in place. Where a block has more threads than elements several of them
+    load each element, and one that is late would race with the store."""
+    mask = mask & (to_ptr.to(tl.int64) != from_ptr.to(tl.int64))
+    tl.store(to_ptr + offsets, tl.load(from_ptr + offsets, mask=mask), mask=mask)
+
+
 @triton.jit(do_not_specialize=["rank", "root"])
 def chunk_exchange(x_ptr, out_ptr, slots_ptr, signals_ptr, generation_ptr, n, rank, root, slot_elements, scale,
                    WORLD: tl.constexpr, CHUNK: tl.constexpr, SCATTER: tl.constexpr, REDUCE: tl.constexpr,
@@ -100,14 +108,13 @@ def chunk_exchange(x_ptr, out_ptr, slots_ptr, signals_ptr, generation_ptr, n, ra
                 source_ptr = slot_ptr + root * stride
                 if rank == root:
                     source_ptr = own_ptr
-                tl.store(out_ptr + start + lanes, tl.load(source_ptr + lanes, mask=mask), mask=mask)
+                copy_elsewhere(out_ptr + start, source_ptr, lanes, mask)
             else:
                 for source in tl.static_range(WORLD):
                     source_ptr = slot_ptr + source * stride
                     if source == rank:
                         source_ptr = own_ptr
-                    tl.store(out_ptr + tl.cast(n, tl.int64) * source + start + lanes,
-                             tl.load(source_ptr + lanes, mask=mask), mask=mask)
+                    copy_elsewhere(out_ptr + tl.cast(n, tl.int64) * source + start, source_ptr, lanes, mask)
     __syncthreads()
     if tid(0) == 0:
         st(generation_ptr + block, before + max(steps, 0))

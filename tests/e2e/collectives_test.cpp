@@ -295,6 +295,25 @@ TEST_F(Collectives, SizesOneAfterTheOther) {
   }
 }
 
+/// In place where a block has more threads than elements, so that several threads hold each of them; the own part is where it must be
+/// before anybody has copied anything.
+TEST_F(Collectives, InPlaceWithMoreThreadsThanElements) {
+  start(ranksOnTarget(3), seeded(11));
+  for (CollectiveKind kind : ops::allCollectiveKinds())
+    for (CollectivePlan plan : plansOf(kind)) {
+      if (!canReduce(plan.form, DataType::F64, Reduction::Sum))
+        continue;
+      plan.numWarps = 4;
+      runCalls({.kind = kind, .dtype = DataType::F64, .maxElements = 130, .plan = plan},
+               {{.elements = 4, .inPlace = true},
+                {.elements = 38, .inPlace = true, .offset = 2},
+                {.elements = 130, .inPlace = true}},
+               fmt::format("{} by {}", toString(kind), toString(plan.form)));
+      if (HasFatalFailure() || HasFailure())
+        return;
+    }
+}
+
 TEST_F(Collectives, TypesAndReductions) {
   const uint32_t ranks = ranksOnTarget(3);
   start(ranks, seeded(3));
