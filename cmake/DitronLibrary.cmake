@@ -25,6 +25,15 @@ function(ditron_mlir_settings target)
   target_compile_options(${target} PRIVATE -fpch-instantiate-templates "SHELL:-Xclang -fno-pch-timestamp")
 endfunction()
 
+# ditron_precompile(TARGET HEADER...): a precompiled header of the target's own, for programs of many files that all include the same
+# few headers. Every source still includes what it uses.
+function(ditron_precompile target)
+  if(DITRON_USE_PCH)
+    target_compile_options(${target} PRIVATE -fpch-instantiate-templates "SHELL:-Xclang -fno-pch-timestamp")
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+  endif()
+endfunction()
+
 function(ditron_add_library name)
   cmake_parse_arguments(ARG "OPTIMIZE" "PCH" "SOURCES;DEPS;LIBS;TESTS;TEST_DEPS" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
