@@ -59,11 +59,8 @@ Status CallSequence::enqueueStep(const Step &step, Stream &main, SideStream::Lan
     return launch->enqueue(stream);
   if (const auto *copy = std::get_if<Copy>(&step.operation))
     return stream.copy(*copy);
-  if (const auto *toCaller = std::get_if<CopyToCaller>(&step.operation)) {
-    Copy copy = toCaller->copy;
-    copy.destination = static_cast<std::byte *>(callerMemory) + toCaller->offset;
-    return stream.copy(copy);
-  }
+  if (const auto *toCaller = std::get_if<CopyToCaller>(&step.operation))
+    return stream.copy(toCaller->to(callerMemory));
   if (const auto *wait = std::get_if<Wait>(&step.operation))
     return stream.signalWait(wait->word, wait->compare, wait->value);
   if (const auto *write = std::get_if<Write>(&step.operation))
@@ -102,6 +99,11 @@ Status CallSequence::enqueue(Stream &stream) {
   }
   if (!side)
     return enqueueOnMain(stream);
+  // A call of which a part is enqueued would keep the other ranks waiting.
+  for (const Step &step : steps)
+    if (const auto *toCaller = std::get_if<CopyToCaller>(&step.operation))
+      DITRON_RETURN_IF_ERROR((step.lane == Lane::Main ? stream : side->calls.side(step.lane).stream)
+                                 .checkDestination(toCaller->to(callerMemory)));
   for (const Step &step : steps)
     DITRON_RETURN_IF_ERROR(enqueueStep(step, stream, side->calls));
   return Status::ok();

@@ -84,7 +84,8 @@ public:
 
   void launch(Lane lane, PreparedLaunch launch);
   void copy(Lane lane, Copy copy);
-  /// To `offset` bytes behind what setCallerMemory says before each call, instead of copy.destination.
+  /// To `offset` bytes behind what setCallerMemory says before each call, instead of copy.destination. A call into memory that
+  /// cannot be written is refused before any of it is enqueued.
   void copyToCaller(Lane lane, Copy copy, uint64_t offset);
   void setCallerMemory(void *memory) { callerMemory = memory; }
   void signalWait(Lane lane, Pointer word, Compare compare, uint64_t value);
@@ -116,6 +117,12 @@ private:
   struct CopyToCaller {
     Copy copy;
     uint64_t offset;
+
+    Copy to(void *callerMemory) const {
+      Copy complete = copy;
+      complete.destination = static_cast<std::byte *>(callerMemory) + offset;
+      return complete;
+    }
   };
   struct Step {
     Lane lane;

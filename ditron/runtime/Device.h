@@ -140,6 +140,8 @@ public:
   virtual Expected<int64_t> elapsedTime(EventHandle begin, EventHandle end);
 
   virtual Status copy(StreamHandle stream, const Copy &copy) = 0;
+  /// What copy would refuse because of its destination, as far as that can be told without enqueueing anything.
+  virtual Status checkDestination(StreamHandle stream, const Copy &copy) = 0;
   virtual Status fill(StreamHandle stream, void *address, int byteValue, uint64_t bytes) = 0;
   /// The words are of 4 or 8 bytes.
   virtual Status signalWrite(StreamHandle stream, void *address, uint64_t value, uint32_t bytes) = 0;

@@ -93,6 +93,7 @@ Status Stream::patch(const Graph &graph, GraphNode node, const LoadedKernel &ker
 }
 
 Status Stream::copy(const Copy &copy) { return device->copy(handle, copy); }
+Status Stream::checkDestination(const Copy &copy) const { return device->checkDestination(handle, copy); }
 
 Status Stream::copy(Pointer destination, Pointer source, uint64_t count, std::string_view name) {
   if (destination.type != source.type)

@@ -89,6 +89,8 @@ public:
 
   /// Copies bytes between any two ranks by the copy engine of this one.
   Status copy(const Copy &copy);
+  /// What copy would refuse because of its destination, as far as that can be told without enqueueing anything.
+  Status checkDestination(const Copy &copy) const;
   /// Copies `count` elements; both pointers have the same type.
   Status copy(Pointer destination, Pointer source, uint64_t count, std::string_view name = "copy");
   Status fill(Pointer destination, int byteValue, uint64_t count);

@@ -284,9 +284,8 @@ Status Machine::launch(StreamId id, LaunchDescription launch) {
   return impl->enqueue(*stream, std::move(op));
 }
 
-Status Machine::copy(StreamId id, CopyDescription copy) {
-  Stream *stream = nullptr;
-  DITRON_RETURN_IF_ERROR(impl->checkEnqueue(id, stream));
+/// Completes the description, and says what is wrong with it.
+static Status checkDescription(Machine::State &state, const Stream &stream, CopyDescription &copy) {
   if (copy.rowBytes == 0 || copy.rows == 0)
     copy.rowBytes = 0, copy.rows = 1;
   for (uint64_t pitch : {copy.destinationPitch, copy.sourcePitch})
@@ -294,17 +293,30 @@ Status Machine::copy(StreamId id, CopyDescription copy) {
       return invalidArgument(
           fmt::format("copy {}: the pitch {} is less than the {} bytes of a row", copy.name, pitch, copy.rowBytes));
   DITRON_RETURN_IF_ERROR(
-      checkReach(*impl, stream->rank, copy.destination, fmt::format("destination of copy {}", copy.name)));
-  DITRON_RETURN_IF_ERROR(checkReach(*impl, stream->rank, copy.source, fmt::format("source of copy {}", copy.name)));
+      checkReach(state, stream.rank, copy.destination, fmt::format("destination of copy {}", copy.name)));
+  DITRON_RETURN_IF_ERROR(checkReach(state, stream.rank, copy.source, fmt::format("source of copy {}", copy.name)));
   uint64_t last = copy.rows - 1;
   DITRON_RETURN_IF_ERROR(checkBulk(
-      impl->memory, copy.destination,
+      state.memory, copy.destination,
       copy.rowBytes ? last * (copy.destinationPitch ? copy.destinationPitch : copy.rowBytes) + copy.rowBytes : 0,
       fmt::format("destination of copy {}", copy.name)));
   DITRON_RETURN_IF_ERROR(
-      checkBulk(impl->memory, copy.source,
+      checkBulk(state.memory, copy.source,
                 copy.rowBytes ? last * (copy.sourcePitch ? copy.sourcePitch : copy.rowBytes) + copy.rowBytes : 0,
                 fmt::format("source of copy {}", copy.name)));
+  return Status::ok();
+}
+
+Status Machine::checkCopy(StreamId id, CopyDescription copy) {
+  Stream *stream = nullptr;
+  DITRON_RETURN_IF_ERROR(impl->checkEnqueue(id, stream));
+  return checkDescription(*impl, *stream, copy);
+}
+
+Status Machine::copy(StreamId id, CopyDescription copy) {
+  Stream *stream = nullptr;
+  DITRON_RETURN_IF_ERROR(impl->checkEnqueue(id, stream));
+  DITRON_RETURN_IF_ERROR(checkDescription(*impl, *stream, copy));
   StreamOp op(OpKind::Copy, copy.name);
   op.copy = std::move(copy);
   return impl->enqueue(*stream, std::move(op));

@@ -316,6 +316,8 @@ public:
   /// before they run.
   void observeProgress(std::function<void(double)> observer);
   Status copy(StreamId stream, CopyDescription copy);
+  /// What copy would refuse, without enqueueing anything.
+  Status checkCopy(StreamId stream, CopyDescription copy);
   Status memset(StreamId stream, void *address, int byteValue, uint64_t bytes);
   /// Writes a 4 or 8 byte word, after the stream's earlier operations are visible.
   Status signalWrite(StreamId stream, void *address, uint64_t value, uint32_t bytes = 8);

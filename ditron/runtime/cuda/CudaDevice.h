@@ -85,6 +85,7 @@ public:
   Expected<int64_t> elapsedTime(runtime::EventHandle begin, runtime::EventHandle end) override;
 
   Status copy(runtime::StreamHandle stream, const runtime::Copy &copy) override;
+  Status checkDestination(runtime::StreamHandle stream, const runtime::Copy &copy) override;
   Status fill(runtime::StreamHandle stream, void *address, int byteValue, uint64_t bytes) override;
   Status signalWrite(runtime::StreamHandle stream, void *address, uint64_t value, uint32_t bytes) override;
   Status signalAdd(runtime::StreamHandle stream, void *address, uint64_t value, uint32_t bytes) override;

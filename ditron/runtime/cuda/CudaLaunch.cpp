@@ -74,6 +74,22 @@ Status CudaDevice::copy(runtime::StreamHandle stream, const runtime::Copy &copy)
                .submit = [=, this] { return copyNow(streamRef(stream), copy); }});
 }
 
+Status CudaDevice::checkDestination(runtime::StreamHandle, const runtime::Copy &copy) {
+  constexpr int memoryType =
+      2; // CU_POINTER_ATTRIBUTE_MEMORY_TYPE, which the driver has of all memory that its copies reach
+  DITRON_RETURN_IF_ERROR(system->status());
+  if (copy.rowBytes == 0 || copy.rows == 0 || !driver.pointerGetAttribute)
+    return Status::ok();
+  ContextScope scope(driver, context);
+  uint32_t type = 0;
+  if (driver.pointerGetAttribute(&type, memoryType, deviceAddress(copy.destination)) == 0)
+    return Status::ok();
+  return {StatusCode::OutOfBounds, fmt::format("destination of copy {}: the driver knows no memory at {}; memory of "
+                                               "GPUs that has not been freed, and host memory "
+                                               "of the driver's, are accepted",
+                                               copy.name, copy.destination)};
+}
+
 Status CudaDevice::copyNow(StreamRef stream, const runtime::Copy &copy) {
   ContextScope scope(driver, context);
   DITRON_RETURN_IF_ERROR(delayCopy(stream));

@@ -161,7 +161,7 @@ Expected<int64_t> SimDevice::eventTime(EventHandle event) {
   return invalidArgument("the event has no completed recording");
 }
 
-Status SimDevice::copy(StreamHandle stream, const Copy &copy) {
+static sim::CopyDescription describe(const Copy &copy) {
   sim::CopyDescription description;
   description.destination = copy.destination;
   description.source = copy.source;
@@ -170,7 +170,15 @@ Status SimDevice::copy(StreamHandle stream, const Copy &copy) {
   description.destinationPitch = copy.destinationPitch;
   description.sourcePitch = copy.sourcePitch;
   description.name = copy.name;
-  return machine->copy(streamId(stream), std::move(description));
+  return description;
+}
+
+Status SimDevice::copy(StreamHandle stream, const Copy &copy) {
+  return machine->copy(streamId(stream), describe(copy));
+}
+
+Status SimDevice::checkDestination(StreamHandle stream, const Copy &copy) {
+  return machine->checkCopy(streamId(stream), describe(copy));
 }
 
 Status SimDevice::fill(StreamHandle stream, void *address, int byteValue, uint64_t bytes) {

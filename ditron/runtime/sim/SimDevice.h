@@ -38,6 +38,7 @@ public:
   Expected<int64_t> eventTime(EventHandle event) override;
 
   Status copy(StreamHandle stream, const Copy &copy) override;
+  Status checkDestination(StreamHandle stream, const Copy &copy) override;
   Status fill(StreamHandle stream, void *address, int byteValue, uint64_t bytes) override;
   Status signalWrite(StreamHandle stream, void *address, uint64_t value, uint32_t bytes) override;
   Status signalAdd(StreamHandle stream, void *address, uint64_t value, uint32_t bytes) override;
