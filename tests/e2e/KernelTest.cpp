@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 
 namespace ditron::e2e {
 
@@ -44,18 +45,27 @@ int casesWanted(const char *variable, int byDefault) {
   return wanted && *wanted ? std::atoi(wanted) : byDefault;
 }
 
+jit::Jit &jitFor(const std::string &target) {
+  static std::map<std::string, std::unique_ptr<jit::Jit>> compilers;
+  std::unique_ptr<jit::Jit> &compiler = compilers[target];
+  if (compiler)
+    return *compiler;
+  Knobs knobs;
+  knobs.boundWaits = !isSimulated(); // a hang must not outlive the test
+  if (!std::getenv("CONFORMANCE_ALL"))
+    knobs.optLevel = casesWanted("TEST_OPT_LEVEL", static_cast<int>(knobs.optLevel));
+  auto created = jit::Jit::create(target, knobs);
+  if (!created.isOk()) {
+    ADD_FAILURE() << created.status().message();
+    std::abort();
+  }
+  compiler = std::move(created).value();
+  return *compiler;
+}
+
 jit::Jit &sharedJit() {
-  static std::unique_ptr<jit::Jit> jit = [] {
-    Knobs knobs;
-    knobs.boundWaits = !isSimulated(); // a hang must not outlive the test
-    auto created = jit::Jit::create(targetUnderTest(), knobs);
-    if (!created.isOk()) {
-      ADD_FAILURE() << created.status().message();
-      std::abort();
-    }
-    return std::move(created).value();
-  }();
-  return *jit;
+  static jit::Jit &jit = jitFor(targetUnderTest());
+  return jit;
 }
 
 void KernelTest::start(uint32_t ranks, const WorldOptions &options) {

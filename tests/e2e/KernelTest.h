@@ -95,7 +95,9 @@ int casesWanted(const char *variable, int byDefault);
       GTEST_SKIP() << "needs " << (count) << " GPUs; this machine shows " << ranksOnTarget(count);                     \
   } while (false)
 
-/// The program's compiler, with its cache of variants.
+/// The program's compiler for a target, with its cache of variants.
+jit::Jit &jitFor(const std::string &target);
+/// That for the target under test.
 jit::Jit &sharedJit();
 
 class KernelTest : public testing::Test {

@@ -30,7 +30,7 @@ int casesWanted(int byDefault) {
 struct Product {
   GemmProblem problem;
   std::unique_ptr<World> world;
-  std::unique_ptr<jit::Jit> jit;
+  jit::Jit *jit = nullptr;
   Buffer a, b, c;
 
   Product(const GemmProblem &problem, uint32_t multiprocessors, uint64_t seed) : problem(problem) {
@@ -40,9 +40,7 @@ struct Product {
     auto made = World::local(1, isSimulated() ? "sim:sm_90a" : targetUnderTest(), options);
     EXPECT_OK(made);
     world = std::move(made).value();
-    auto compiler = jit::Jit::create(world->target());
-    EXPECT_OK(compiler);
-    jit = std::move(compiler).value();
+    jit = &jitFor(world->target());
     a = memory(problem.m * strideOf(problem.strides.a, problem.k));
     b = memory(isTransposed() ? problem.n * strideOf(problem.strides.b, problem.k)
                               : problem.k * strideOf(problem.strides.b, problem.n));

@@ -24,18 +24,16 @@ using ops::GemmProblem;
 using ops::MatrixOrder;
 using testing::HasSubstr;
 
-/// One simulated GPU of a target, or the one under test, with a compiler of its own.
+/// One simulated GPU of a target, or the one under test, with its compiler.
 struct Machine {
   std::unique_ptr<World> world;
-  std::unique_ptr<jit::Jit> jit;
+  jit::Jit *jit = nullptr;
 
   explicit Machine(const std::string &target) {
     auto made = World::local(1, target, {});
     EXPECT_OK(made);
     world = std::move(made).value();
-    auto compiler = jit::Jit::create(world->target());
-    EXPECT_OK(compiler);
-    jit = std::move(compiler).value();
+    jit = &jitFor(world->target());
   }
   Rank &rank() { return world->rank(0); }
   Buffer put(DataType type, const std::vector<float> &values) {

@@ -28,15 +28,13 @@ using testing::HasSubstr;
 /// One GPU of a target with a compiler.
 struct Machine {
   std::unique_ptr<World> world;
-  std::unique_ptr<jit::Jit> jit;
+  jit::Jit *jit = nullptr;
 
   explicit Machine(const std::string &target = targetUnderTest()) {
     auto made = World::local(1, target, {});
     EXPECT_OK(made);
     world = std::move(made).value();
-    auto compiler = jit::Jit::create(world->target());
-    EXPECT_OK(compiler);
-    jit = std::move(compiler).value();
+    jit = &jitFor(world->target());
   }
   Rank &rank() { return world->rank(0); }
   Buffer allocate(DataType type, size_t count) {
