@@ -1,0 +1,239 @@
+//===- AllGatherAttention.cpp - Attention to the keys of all ranks, which come meanwhile -------------------------------------===//
+#include "ditron/ops/sequence_parallel/AllGatherAttention.h"
+
+#include <fmt/format.h>
+#include <numbers>
+
+namespace ditron::ops {
+
+namespace {
+
+constexpr std::string_view operation = "AllGatherAttention";
+/// What stages a shard: elements of a block, and blocks of a multiprocessor.
+constexpr uint32_t stageBlock = 4096, stageBlocksPerMultiprocessor = 2;
+
+} // namespace
+
+Expected<AllGatherAttention> AllGatherAttention::create(runtime::World &world, runtime::KernelProvider &kernels,
+                                                        const AllGatherAttentionOptions &options) {
+  DITRON_RETURN_IF_ERROR(world.requireOneNode(operation));
+  AllGatherAttention op;
+  op.optionValues = options;
+  op.optionValues.tile = options.tile.chosen(options.headDim, kernels.target());
+  op.world = &world;
+  DITRON_RETURN_IF_ERROR(options.tile.verify(operation));
+  DITRON_RETURN_IF_ERROR(verifyHeads(operation, op.heads()));
+  if (options.pieces < 1 || op.keyHeads() % options.pieces != 0)
+    return invalidArgument(fmt::format("{}: {} pieces of {} heads of K and V; what divides these is accepted",
+                                       operation, options.pieces, op.keyHeads()));
+  op.kernels = &kernels;
+  op.agreement = PlanAgreement(world, operation);
+  DITRON_RETURN_IF_ERROR(
+      op.agreement.begin(world, fmt::format("{}, {} sequences, {} pieces, {}", options.causal ? "causal" : "whole",
+                                            options.batch, options.pieces, toString(options.schedule))));
+  op.callAgreement = std::make_shared<runtime::CallAgreement>(std::string(operation), world.numRanks());
+  DITRON_ASSIGN_OR_RETURN(op.words, CallWords::create(world, "ag_attention", 0));
+  const int64_t elements = world.numRanks() * op.keyHeads() * op.stageRows(options.maxTokens) * options.headDim;
+  DITRON_ASSIGN_OR_RETURN(op.gathered[0], world.allocateSymmetric(options.dtype, elements, "ag_attention_k"));
+  DITRON_ASSIGN_OR_RETURN(op.gathered[1], world.allocateSymmetric(options.dtype, elements, "ag_attention_v"));
+  DITRON_ASSIGN_OR_RETURN(
+      op.ready, world.allocateSymmetric(DataType::I64, world.numRanks() * options.pieces, "ag_attention_ready"));
+  op.sides.resize(world.numRanks());
+  op.kept.resize(world.numRanks());
+  for (uint32_t id : world.localRanks()) {
+    DITRON_ASSIGN_OR_RETURN(op.sides[id], runtime::SideStream::create(world.rank(id), "ag_attention"));
+    op.kept[id] = std::make_unique<KeptPlans<Plan>>();
+  }
+  return op;
+}
+
+/// What is the same for all tokens.
+HeadAttentionProblem AllGatherAttention::heads() const {
+  HeadAttentionProblem problem;
+  problem.batch = optionValues.batch;
+  problem.heads = optionValues.heads;
+  problem.kvHeads = optionValues.kvHeads;
+  problem.tokens = optionValues.maxTokens;
+  problem.headDim = optionValues.headDim;
+  problem.dtype = optionValues.dtype;
+  problem.causal = optionValues.causal;
+  problem.scale = optionValues.scale;
+  return problem;
+}
+
+Status AllGatherAttention::verifyTokens(int64_t tokens) const {
+  if (tokens < 1 || tokens > optionValues.maxTokens)
+    return invalidArgument(
+        fmt::format("{}: {} tokens; 1 to {} (maxTokens) are accepted", operation, tokens, optionValues.maxTokens));
+  return Status::ok();
+}
+
+Status AllGatherAttention::verifyOperands(const Operands &operands) const {
+  for (auto [name, pointer] : {std::pair("q", operands.q), std::pair("k", operands.k), std::pair("v", operands.v),
+                               std::pair("out", operands.out)})
+    DITRON_RETURN_IF_ERROR(verifyAlignedPointer(operation, name, pointer, optionValues.dtype));
+  return operands.lse.address ? verifyAlignedPointer(operation, "lse", operands.lse, DataType::F32) : Status::ok();
+}
+
+KernelCall AllGatherAttention::stageCall(const runtime::Rank &rank, int64_t tokens) const {
+  const uint32_t id = rank.id();
+  const int64_t slot = id * keyHeads() * stageRows(tokens) * optionValues.headDim;
+  const int64_t blocks = keyHeads() * ceilDivide(stageRows(tokens) * optionValues.headDim, stageBlock);
+  KernelCall call;
+  call.source = "sequence_parallel/attention";
+  call.kernel = "stage_shard";
+  call.grid = {static_cast<uint32_t>(
+                   std::min<int64_t>(blocks, stageBlocksPerMultiprocessor * rank.attributes().multiprocessors)),
+               2, 1};
+  call.arguments = {{"k_ptr", gathered[0].on(id)},
+                    {"v_ptr", gathered[1].on(id)},
+                    {"staged_k_ptr", gathered[0].on(id) + slot},
+                    {"staged_v_ptr", gathered[1].on(id) + slot},
+                    {"heads", keyHeads()},
+                    {"own_rows", sections(tokens).tokensOf(id)},
+                    {"stage_rows", stageRows(tokens)},
+                    {"HEAD_DIM", optionValues.headDim},
+                    {"BLOCK", stageBlock}};
+  return call;
+}
+
+KernelCall AllGatherAttention::attentionCall(const runtime::Rank &rank, int64_t tokens, bool withLse) const {
+  const uint32_t id = rank.id();
+  const TokenSections dealt = sections(tokens);
+  const int64_t ownRows = std::max<int64_t>(dealt.tokensOf(id), 1), depth = optionValues.headDim;
+  int64_t tiles = 0;
+  for (uint32_t part = 0; part < dealt.parts(); ++part)
+    tiles += ceilDivide(dealt.tokensOf(id, part), optionValues.tile.blockM);
+  KernelCall call;
+  call.source = "sequence_parallel/attention";
+  call.kernel = "all_gather_attention";
+  call.numWarps = optionValues.tile.numWarps;
+  call.numStages = optionValues.tile.numStages;
+  call.grid = {blocksFor(rank, tiles * optionValues.batch * optionValues.heads), 1, 1};
+  const runtime::Pointer any = gathered[0].on(id);
+  call.arguments = {{"q_ptr", any},
+                    {"k_ptr", gathered[0].on(id)},
+                    {"v_ptr", gathered[1].on(id)},
+                    {"out_ptr", any},
+                    {"lse_ptr", orNone(withLse, any.as(DataType::F32))},
+                    {"ready_ptr", ready.on(id)},
+                    {"generation_ptr", words.generation(id)},
+                    {"batch", optionValues.batch},
+                    {"heads", optionValues.heads},
+                    {"kv_heads", optionValues.kvHeads},
+                    {"all_batch", rank.numRanks() * optionValues.batch},
+                    {"group", optionValues.heads / optionValues.kvHeads},
+                    {"tokens", tokens},
+                    {"section", dealt.sectionTokens()},
+                    {"first_rows", std::max<int64_t>(dealt.tokensOf(id, 0), 1)},
+                    {"own_rows", ownRows},
+                    {"stage_rows", stageRows(tokens)},
+                    {"q_batch_stride", optionValues.heads * ownRows * depth},
+                    {"q_head_stride", ownRows * depth},
+                    {"q_row_stride", depth},
+                    {"out_batch_stride", optionValues.heads * ownRows * depth},
+                    {"out_head_stride", ownRows * depth},
+                    {"out_row_stride", depth},
+                    {"kv_batch_stride", optionValues.kvHeads * stageRows(tokens) * depth},
+                    {"kv_head_stride", stageRows(tokens) * depth},
+                    {"kv_row_stride", depth},
+                    {"heads_per_piece", keyHeads() / optionValues.pieces},
+                    {"score_scale", heads().scaleOfScores() * std::numbers::log2e},
+                    {"rank", id},
+                    {"WORLD_SIZE", rank.numRanks()},
+                    {"PARTS", dealt.parts()},
+                    {"PIECES", optionValues.pieces},
+                    {"CAUSAL", optionValues.causal},
+                    {"HEAD_DIM", optionValues.headDim},
+                    {"BLOCK_M", optionValues.tile.blockM},
+                    {"BLOCK_N", optionValues.tile.blockN}};
+  return call;
+}
+
+/// First to the rank below, which visits these keys right after its own, and so on downwards; to each piece by piece.
+void AllGatherAttention::addPushes(const runtime::Rank &rank, int64_t tokens, runtime::CallSequence &sequence) const {
+  const uint32_t id = rank.id(), ranks = rank.numRanks(), pieces = optionValues.pieces;
+  const int64_t head = stageRows(tokens) * optionValues.headDim, piece = keyHeads() / pieces * head;
+  for (uint32_t step = 1; step < ranks; ++step)
+    for (uint32_t number = 0; number < pieces; ++number) {
+      const uint32_t peer = (id + ranks - step) % ranks;
+      const int64_t place = id * keyHeads() * head + number * piece;
+      for (const runtime::SymmetricBuffer &each : gathered)
+        if (sections(tokens).tokensOf(id) > 0)
+          sequence.copy(runtime::Lane::Side, runtime::Copy::of(each.on(peer) + place, each.on(id) + place, piece,
+                                                               fmt::format("ag_kv to {}", peer)));
+      sequence.copy(runtime::Lane::Side,
+                    runtime::Copy::of(ready.on(peer) + (id * pieces + number), words.generation(id), 1,
+                                      fmt::format("ag_kv_ready to {}", peer)));
+    }
+}
+
+Expected<AllGatherAttention::Plan> AllGatherAttention::makePlan(runtime::Rank &rank, int64_t tokens,
+                                                                bool withLse) const {
+  using runtime::Lane;
+  const runtime::Pointer own = ready.on(rank.id()) + rank.id() * optionValues.pieces, any = words.generation(rank.id());
+  Plan made;
+  DITRON_ASSIGN_OR_RETURN(made.stage, PreparedCall::create(*kernels, rank, stageCall(rank, tokens)));
+  DITRON_ASSIGN_OR_RETURN(PreparedCall enter, PreparedCall::create(*kernels, rank,
+                                                                   words.enter(rank, own, optionValues.pieces,
+                                                                               {.destination = any, .source = any})));
+  DITRON_ASSIGN_OR_RETURN(made.attention, PreparedCall::create(*kernels, rank, attentionCall(rank, tokens, withLse)));
+  made.sequence = runtime::CallSequence(sides[rank.id()]);
+  made.sequence.launch(Lane::Main, made.stage.prepared());
+  made.sequence.launch(Lane::Main, enter.prepared());
+  made.sequence.join(Lane::Side);
+  addPushes(rank, tokens, made.sequence);
+  if (optionValues.schedule == Schedule::Overlapped)
+    made.sequence.launch(Lane::Main, made.attention.prepared());
+  made.sequence.join(Lane::Main);
+  if (optionValues.schedule == Schedule::Unfused)
+    made.sequence.launch(Lane::Main, made.attention.prepared());
+  made.sequence.setAgreedCall({callAgreement, rank.id(), fmt::format("{} tokens", tokens)});
+  DITRON_ASSIGN_OR_RETURN(made.stagePointers[0], made.stage.pointerParameter("k_ptr"));
+  DITRON_ASSIGN_OR_RETURN(made.stagePointers[1], made.stage.pointerParameter("v_ptr"));
+  std::vector<std::string_view> names = {"q_ptr", "out_ptr"};
+  if (withLse)
+    names.push_back("lse_ptr");
+  for (const std::string_view name : names) {
+    DITRON_ASSIGN_OR_RETURN(const uint32_t parameter, made.attention.pointerParameter(name));
+    made.pointers.push_back(parameter);
+  }
+  return made;
+}
+
+Status AllGatherAttention::prepare(runtime::Rank &rank, int64_t tokens, bool withLse) {
+  DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
+  const auto keep = [&]() -> Status {
+    DITRON_RETURN_IF_ERROR(verifyTokens(tokens));
+    const KeptPlans<Plan>::Key key = {tokens, withLse};
+    if (Plan *there = kept[rank.id()]->get(key)) // graphs may have its kernels
+      return there->sequence.isRecorded() ? Status::ok() : there->sequence.record(rank).withContext(operation);
+    DITRON_ASSIGN_OR_RETURN(Plan made, makePlan(rank, tokens, withLse));
+    DITRON_RETURN_IF_ERROR(made.sequence.record(rank).withContext(operation));
+    kept[rank.id()]->keep(key, std::move(made));
+    return Status::ok();
+  };
+  return agreement.reach(rank, keep(), fmt::format("a call with {} tokens", tokens), "copies");
+}
+
+Status AllGatherAttention::enqueue(runtime::Rank &rank, runtime::Stream &stream, const Operands &operands,
+                                   int64_t tokens) {
+  DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
+  DITRON_RETURN_IF_ERROR(verifyTokens(tokens));
+  const bool withLse = operands.lse.address != nullptr;
+  if (sections(tokens).tokensOf(rank.id()) > 0)
+    DITRON_RETURN_IF_ERROR(verifyOperands(operands));
+  const auto describe = [&] { return fmt::format("{} tokens{}", tokens, withLse ? ", with lse" : ""); };
+  DITRON_ASSIGN_OR_RETURN(Plan * found, kept[rank.id()]->find(operation, stream, {tokens, withLse}, describe,
+                                                              [&] { return makePlan(rank, tokens, withLse); }));
+  if (sections(tokens).tokensOf(rank.id()) > 0) {
+    DITRON_RETURN_IF_ERROR(found->stage.setPointer(found->stagePointers[0], operands.k));
+    DITRON_RETURN_IF_ERROR(found->stage.setPointer(found->stagePointers[1], operands.v));
+    const std::array<runtime::Pointer, 3> addresses = {operands.q, operands.out, operands.lse};
+    for (size_t i = 0; i < found->pointers.size(); ++i)
+      DITRON_RETURN_IF_ERROR(found->attention.setPointer(found->pointers[i], addresses[i]));
+  }
+  return found->sequence.enqueue(stream);
+}
+
+} // namespace ditron::ops

@@ -1,0 +1,145 @@
+"""Attention of a rank's queries to the keys of all ranks, which come while it is computed (host side: ditron/ops/sequence_parallel/AllGatherAttention).
+
+The tokens of a sequence are cut into WORLD_SIZE * PARTS sections of `section` tokens, the last ones shorter or empty. With PARTS 1 rank r has section r. With
+PARTS 2 it has sections r and 2 * WORLD_SIZE - 1 - r, one behind the other: then all ranks have as much to do when queries see only what came before them.
+
+K and V of all ranks: [WORLD_SIZE, batch, kv_heads, PARTS * section, HEAD_DIM], zeros where a rank has fewer tokens. A piece is some of a rank's batch * kv_heads
+heads, K and V; copy engines bring pieces in the order in which they are wanted. On one rank this is attention of tensors with any strides.
+"""
+import triton
+import triton.language as tl
+import triton_dist.language as dl
+
+
+@triton.jit(do_not_specialize=["own_rows"])
+def stage_shard(k_ptr, v_ptr, staged_k_ptr, staged_v_ptr, heads, own_rows, stage_rows, HEAD_DIM: tl.constexpr, BLOCK: tl.constexpr):
+    """The rank's K and V, [heads, own_rows, HEAD_DIM], to [heads, stage_rows, HEAD_DIM], with zeros behind. Grid: (blocks, 2): K, V."""
+    from_ptr = k_ptr
+    to_ptr = staged_k_ptr
+    if tl.program_id(1) == 1:
+        from_ptr = v_ptr
+        to_ptr = staged_v_ptr
+    elements = tl.cast(stage_rows, tl.int64) * HEAD_DIM
+    own_elements = tl.cast(own_rows, tl.int64) * HEAD_DIM
+    blocks = tl.cdiv(elements, BLOCK)
+    for index in range(tl.cast(tl.program_id(0), tl.int64), heads * blocks, tl.num_programs(0)):
+        head = index // blocks
+        offsets = index % blocks * BLOCK + tl.arange(0, BLOCK)
+        value = tl.load(from_ptr + head * own_elements + offsets, mask=offsets < own_elements, other=0.0)
+        tl.store(to_ptr + head * elements + offsets, value, mask=offsets < elements)
+
+
+@triton.jit
+def section_of(rank, part, WORLD_SIZE: tl.constexpr):
+    return tl.where(part == 0, rank, 2 * WORLD_SIZE - 1 - rank)
+
+
+@triton.jit
+def tokens_of(section_number, section, tokens):
+    return min(max(tokens - section_number * section, 0), section)
+
+
+@triton.jit(do_not_specialize=["rank"])
+def all_gather_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, ready_ptr, generation_ptr, batch, heads, kv_heads, all_batch, group, tokens, section, first_rows,
+                         own_rows, stage_rows, q_batch_stride, q_head_stride, q_row_stride, out_batch_stride, out_head_stride, out_row_stride, kv_batch_stride,
+                         kv_head_stride, kv_row_stride, heads_per_piece, score_scale, rank, WORLD_SIZE: tl.constexpr, PARTS: tl.constexpr, PIECES: tl.constexpr,
+                         CAUSAL: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """ready_ptr: [WORLD_SIZE, PIECES] signals, >= generation when a piece is there; None: all of it is. lse_ptr: natural logarithms of the sums, fp32 [batch, heads,
+    own_rows], or None. first_rows: tokens of the rank's first section; all_batch: WORLD_SIZE * batch; stage_rows: PARTS * section; strides in elements. Sections are
+    visited from the own ones on, upwards; score_scale is positive and has the factor log2(e).
+    """
+    LN_2: tl.constexpr = 0.6931471805599453
+    q_desc = tl.make_tensor_descriptor(q_ptr, shape=[batch, heads, own_rows, HEAD_DIM], strides=[q_batch_stride, q_head_stride, q_row_stride, 1],
+                                       block_shape=[1, 1, BLOCK_M, HEAD_DIM])
+    k_desc = tl.make_tensor_descriptor(k_ptr, shape=[all_batch, kv_heads, stage_rows, HEAD_DIM], strides=[kv_batch_stride, kv_head_stride, kv_row_stride, 1],
+                                       block_shape=[1, 1, BLOCK_N, HEAD_DIM])
+    v_desc = tl.make_tensor_descriptor(v_ptr, shape=[all_batch, kv_heads, stage_rows, HEAD_DIM], strides=[kv_batch_stride, kv_head_stride, kv_row_stride, 1],
+                                       block_shape=[1, 1, BLOCK_N, HEAD_DIM])
+    out_desc = tl.make_tensor_descriptor(out_ptr, shape=[batch, heads, own_rows, HEAD_DIM], strides=[out_batch_stride, out_head_stride, out_row_stride, 1],
+                                         block_shape=[1, 1, BLOCK_M, HEAD_DIM])
+    # No tile has queries of two sections: that of the first one ends where the other's rows begin.
+    first_out_desc = tl.make_tensor_descriptor(out_ptr, shape=[batch, heads, first_rows, HEAD_DIM],
+                                               strides=[out_batch_stride, out_head_stride, out_row_stride, 1], block_shape=[1, 1, BLOCK_M, HEAD_DIM])
+    generation = tl.cast(0, tl.int64)
+    if ready_ptr is not None:
+        generation = tl.load(generation_ptr)
+    first_tiles = tl.cdiv(first_rows, BLOCK_M)
+    tiles = first_tiles
+    if PARTS == 2:
+        tiles += tl.cdiv(own_rows - first_rows, BLOCK_M)
+    key_rows = tl.arange(0, BLOCK_N)
+    items = tiles * batch * heads
+    programs = tl.num_programs(0)
+    # As in kernels/attention: where the last tiles have the most work first and last ones come by turns, two for a program.
+    together = 1
+    if CAUSAL:
+        together = tl.where(items > programs, 2, 1)
+    groups = tl.cdiv(items, together)
+    steps = tl.cdiv(groups - tl.program_id(0), programs) * together
+    if (groups - 1) % programs == tl.program_id(0):
+        steps -= groups * together - items
+    for step in tl.range(0, steps, warp_specialize=True):
+        item = (step // together * programs + tl.program_id(0)) * together + step % together
+        sequence = item // tiles // heads
+        head = item // tiles % heads
+        tile = item % tiles
+        if CAUSAL:
+            tile = tl.where(tile % 2 == 0, tiles - 1 - tile // 2, tile // 2)
+        query_part = (tile >= first_tiles).to(tl.int32)
+        query_row = (tile - query_part * first_tiles) * BLOCK_M
+        first_query = section_of(rank, query_part, WORLD_SIZE) * section + query_row
+        query_place = query_part * first_rows + query_row
+        query_rows = first_query + tl.arange(0, BLOCK_M)
+
+        largest = tl.full((BLOCK_M,), float("-inf"), dtype=tl.float32)
+        total = tl.zeros((BLOCK_M,), dtype=tl.float32)
+        accumulator = tl.zeros((BLOCK_M, HEAD_DIM), dtype=tl.float32)
+        q = q_desc.load([sequence, head, query_place, 0]).reshape([BLOCK_M, HEAD_DIM])
+        for visit in range(0, WORLD_SIZE * PARTS):
+            source = (rank + visit // PARTS) % WORLD_SIZE
+            part = visit % PARTS
+            number = section_of(source, part, WORLD_SIZE)
+            keys = tokens_of(number, section, tokens)
+            # Keys below `unmasked` are seen by all rows of the tile; those from there to `end` by some.
+            end = keys
+            unmasked = keys // BLOCK_N * BLOCK_N
+            shift = first_query - number * section
+            if CAUSAL:
+                end = max(min(keys, shift + BLOCK_M), 0)
+                unmasked = min(unmasked, max(shift + 1, 0) // BLOCK_N * BLOCK_N)
+            arrived_k = k_desc
+            arrived_v = v_desc
+            if ready_ptr is not None:
+                piece = (sequence * kv_heads + head // group) // heads_per_piece
+                token = dl.wait(ready_ptr + source * PIECES + piece, 1, "sys", "acquire", waitValue=generation, compare="ge")
+                arrived_k = dl.consume_token(k_desc, token)
+                arrived_v = dl.consume_token(v_desc, token)
+            place = source * batch + sequence
+            for first_key in range(0, end, BLOCK_N):
+                k = arrived_k.load([place, head // group, part * section + first_key, 0]).reshape([BLOCK_N, HEAD_DIM])
+                scores = tl.dot(q, k.T)
+                if first_key >= unmasked:
+                    seen = (key_rows < keys - first_key)[None, :]
+                    if CAUSAL:
+                        seen = seen & (key_rows[None, :] <= (query_rows - (number * section + first_key))[:, None])
+                    scores = tl.where(seen, scores, float("-inf"))
+                new_largest = tl.maximum(largest, tl.max(scores, axis=1) * score_scale)
+                # A row of which every key so far is masked has no maximum: any finite number does.
+                finite = tl.where(new_largest == float("-inf"), 0.0, new_largest)
+                rescale = tl.exp2(largest - finite)
+                powers = tl.exp2(scores * score_scale - finite[:, None])
+                total = total * rescale + tl.sum(powers, axis=1)
+                largest = new_largest
+                v = arrived_v.load([place, head // group, part * section + first_key, 0]).reshape([BLOCK_N, HEAD_DIM])
+                accumulator = tl.dot(powers.to(v_ptr.dtype.element_ty), v, accumulator * rescale[:, None])
+
+        some = tl.where(total == 0.0, 1.0, total)
+        accumulator = accumulator * (1.0 / some)[:, None]
+        result = accumulator.to(out_ptr.dtype.element_ty).reshape([1, 1, BLOCK_M, HEAD_DIM])
+        if query_part == 0:
+            first_out_desc.store([sequence, head, query_place, 0], result)
+        else:
+            out_desc.store([sequence, head, query_place, 0], result)
+        if lse_ptr is not None:
+            is_row = tl.arange(0, BLOCK_M) < tl.where(query_part == 0, first_rows, own_rows) - query_place
+            tl.store(lse_ptr + (tl.cast(sequence, tl.int64) * heads + head) * own_rows + query_place + tl.arange(0, BLOCK_M), (largest + tl.log2(some)) * LN_2, mask=is_row)
