@@ -1,0 +1,271 @@
+//===- all_gather_attention_test.cpp - Attention to the keys of all ranks against plain loops ---------------------------------===//
+//
+// Whole and causal (zig-zag), tokens that nothing divides, ranks without tokens, grouped heads, several sequences and pieces, both schedules; calls of changing
+// sizes, eager and replayed, with a slow rank; the warp-specialised form on the simulated Hopper; what is refused.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "KernelTest.h"
+#include "ditron/ops/Reference.h"
+#include "ditron/ops/sequence_parallel/AllGatherAttention.h"
+
+#include <fmt/format.h>
+
+namespace ditron::e2e {
+namespace {
+
+using ops::AllGatherAttention;
+using ops::AllGatherAttentionOptions;
+using ops::TokenSections;
+using testing::HasSubstr;
+
+struct AttentionCase {
+  const char *name;
+  const char *target = nullptr; ///< Null: the target under test.
+  uint32_t ranks = 4;
+  AllGatherAttentionOptions options = {};
+  int64_t tokens = 100;
+};
+void PrintTo(const AttentionCase &p, std::ostream *stream) { *stream << p.name; }
+
+/// One call's operands, by all tokens in their order, and what must come out.
+struct AttentionData {
+  AllGatherAttentionOptions options;
+  TokenSections sections;
+  std::vector<float> q, k, v; ///< [batch * heads, tokens, headDim]
+  std::vector<double> out, lse;
+
+  AttentionData(const AllGatherAttentionOptions &options, const TokenSections &sections, uint64_t seed)
+      : options(options), sections(sections) {
+    const int64_t tokens = sections.tokens, depth = options.headDim, heads = options.batch * options.heads,
+                  kvHeads = options.batch * options.kvHeads;
+    q = randomFloats(heads * tokens * depth, seed, -2, 2, options.dtype);
+    k = randomFloats(kvHeads * tokens * depth, seed + 1, -2, 2, options.dtype);
+    v = randomFloats(kvHeads * tokens * depth, seed + 2, -2, 2, options.dtype);
+    out.assign(q.size(), 0);
+    const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(depth)));
+    std::vector<double> scores(tokens);
+    for (int64_t head = 0; head < heads; ++head)
+      for (int64_t query = 0; query < tokens; ++query) {
+        const float *keys = &k[head / (options.heads / options.kvHeads) * tokens * depth],
+                    *values = &v[head / (options.heads / options.kvHeads) * tokens * depth];
+        const int64_t seen = options.causal ? query + 1 : tokens;
+        double largest = -INFINITY, sum = 0;
+        for (int64_t key = 0; key < seen; ++key) {
+          scores[key] = 0;
+          for (int64_t d = 0; d < depth; ++d)
+            scores[key] += double(q[(head * tokens + query) * depth + d]) * keys[key * depth + d];
+          largest = std::max(largest, scores[key] *= scale);
+        }
+        for (int64_t key = 0; key < seen; ++key)
+          sum += scores[key] = std::exp(scores[key] - largest);
+        for (int64_t key = 0; key < seen; ++key)
+          for (int64_t d = 0; d < depth; ++d)
+            out[(head * tokens + query) * depth + d] += scores[key] / sum * values[key * depth + d];
+        lse.push_back(largest + std::log(sum));
+      }
+  }
+  /// [heads, own tokens, width] of [heads, tokens, width].
+  template <typename T> std::vector<T> of(const std::vector<T> &all, int64_t width, uint32_t rank) const {
+    std::vector<T> own;
+    const int64_t heads = static_cast<int64_t>(all.size()) / (sections.tokens * width);
+    for (int64_t head = 0; head < heads; ++head)
+      for (uint32_t part = 0; part < sections.parts(); ++part) {
+        const int64_t count = sections.tokensOf(rank, part);
+        if (count > 0) {
+          const auto first = all.begin() + (head * sections.tokens + sections.firstToken(rank, part)) * width;
+          own.insert(own.end(), first, first + count * width);
+        }
+      }
+    return own;
+  }
+};
+
+class AllGatherAttentionTest : public testing::TestWithParam<AttentionCase> {
+protected:
+  struct Memory {
+    Buffer q, k, v, out, lse;
+    AllGatherAttention::Operands operands() const { return {.q = q, .k = k, .v = v, .out = out, .lse = lse}; }
+  };
+  static Buffer put(World &world, uint32_t id, DataType type, std::vector<float> values) {
+    if (values.empty())
+      values.push_back(0);
+    auto buffer = world.rank(id).allocate(type, values.size(), "operand");
+    EXPECT_OK(buffer);
+    EXPECT_OK(buffer->uploadFloats(values));
+    return std::move(buffer).value();
+  }
+  static std::vector<Memory> memoryFor(World &world, const AttentionData &data) {
+    std::vector<Memory> memory;
+    const int64_t depth = data.options.headDim;
+    const DataType type = data.options.dtype;
+    for (uint32_t r = 0; r < world.numRanks(); ++r) {
+      const size_t rows = data.of(data.lse, 1, r).size();
+      memory.push_back({put(world, r, type, data.of(data.q, depth, r)), put(world, r, type, data.of(data.k, depth, r)),
+                        put(world, r, type, data.of(data.v, depth, r)),
+                        put(world, r, type, std::vector<float>(rows * depth, std::nanf(""))),
+                        put(world, r, DataType::F32, std::vector<float>(rows, std::nanf("")))});
+    }
+    return memory;
+  }
+  static void check(const std::vector<Memory> &memory, const AttentionData &data, const std::string &what) {
+    for (uint32_t r = 0; r < memory.size(); ++r) {
+      const std::vector<double> expected = data.of(data.out, data.options.headDim, r), lse = data.of(data.lse, 1, r);
+      if (expected.empty())
+        continue;
+      auto actual = memory[r].out.downloadFloats(), actualLse = memory[r].lse.downloadFloats();
+      ASSERT_OK(actual);
+      ASSERT_OK(actualLse);
+      const ops::Comparison comparison =
+          ops::compare(*actual, expected, {data.options.dtype == DataType::BF16 ? 1.6e-2 : 3e-3});
+      EXPECT_TRUE(comparison.passed()) << what << ", rank " << r << ": element " << comparison.worstIndex << " is "
+                                       << (*actual)[comparison.worstIndex] << ", expected "
+                                       << expected[comparison.worstIndex];
+      expectClose(*actualLse, lse, 1e-3, 1e-2, what + ", lse");
+    }
+  }
+};
+
+const AllGatherAttentionOptions smallTiles = {.heads = 4,
+                                              .kvHeads = 2,
+                                              .headDim = 32,
+                                              .maxTokens = 140,
+                                              .tile = {.blockM = 32, .blockN = 32, .numWarps = 4, .numStages = 2}};
+AllGatherAttentionOptions with(AllGatherAttentionOptions options, auto change) {
+  change(options);
+  return options;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, AllGatherAttentionTest,
+    testing::Values(AttentionCase{.name = "whole", .options = smallTiles},
+                    AttentionCase{.name = "causal",
+                                  .options = with(smallTiles, [](auto &o) { o.causal = true, o.pieces = 2; })},
+                    AttentionCase{.name = "sequences_fp16_unfused",
+                                  .ranks = 3,
+                                  .options = with(smallTiles,
+                                                  [](auto &o) {
+                                                    o.batch = 2, o.heads = 2, o.kvHeads = 1, o.dtype = DataType::F16,
+                                                    o.causal = true, o.schedule = ops::Schedule::Unfused;
+                                                  }),
+                                  .tokens = 70},
+                    AttentionCase{.name = "ranks_without_tokens",
+                                  .options = with(smallTiles, [](auto &o) { o.causal = true; }),
+                                  .tokens = 5},
+                    AttentionCase{.name = "hopper_causal",
+                                  .target = "sim:sm_90a",
+                                  .ranks = 2,
+                                  .options = with(smallTiles,
+                                                  [](auto &o) {
+                                                    o.headDim = 64, o.heads = 2, o.kvHeads = 1, o.causal = true,
+                                                    o.tile.blockM = 64, o.tile.blockN = 64, o.maxTokens = 400;
+                                                  }),
+                                  .tokens = 330},
+                    AttentionCase{.name = "hopper_whole",
+                                  .target = "sim:sm_90a",
+                                  .ranks = 2,
+                                  .options = with(smallTiles,
+                                                  [](auto &o) {
+                                                    o.headDim = 64, o.heads = 2, o.kvHeads = 2, o.pieces = 2,
+                                                    o.tile.blockM = 64, o.tile.blockN = 64, o.maxTokens = 300;
+                                                  }),
+                                  .tokens = 250}),
+    [](const auto &info) { return info.param.name; });
+
+/// A graph of one size and eager calls of another by turns; the last rank is slow. The same call again has the same bits.
+TEST_P(AllGatherAttentionTest, CallsOfTwoSizes) {
+  const AttentionCase &p = GetParam();
+  if (!p.target)
+    REQUIRE_RANKS(p.ranks);
+  WorldOptions worldOptions;
+  worldOptions.seed = 3;
+  worldOptions.slowRanks[p.ranks - 1] = 6;
+  auto world = World::local(p.ranks, p.target ? p.target : targetUnderTest(), worldOptions);
+  ASSERT_OK(world);
+  auto jit = jit::Jit::create((*world)->target());
+  ASSERT_OK(jit);
+  auto op = AllGatherAttention::create(**world, **jit, p.options);
+  ASSERT_OK(op);
+  const int64_t sizes[] = {p.tokens, p.tokens / 2 + 1};
+  std::vector<AttentionData> data;
+  std::vector<std::vector<Memory>> memory;
+  for (int64_t tokens : sizes) {
+    data.emplace_back(p.options, op->sections(tokens), 10 + tokens);
+    memory.push_back(memoryFor(**world, data.back()));
+    for (uint32_t r = 0; r < p.ranks; ++r)
+      ASSERT_OK(op->prepare((*world)->rank(r), tokens, true));
+  }
+  const auto call = [&](size_t which, uint32_t r) {
+    Rank &rank = (*world)->rank(r);
+    return op->enqueue(rank, rank.stream(), memory[which][r].operands(), sizes[which]);
+  };
+  std::vector<runtime::Graph> graphs;
+  for (uint32_t r = 0; r < p.ranks; ++r) {
+    runtime::Stream &stream = (*world)->rank(r).stream();
+    ASSERT_OK(stream.beginCapture());
+    ASSERT_OK(call(0, r));
+    auto graph = stream.endCapture();
+    ASSERT_OK(graph);
+    graphs.push_back(std::move(graph).value());
+  }
+  std::vector<std::vector<float>> first;
+  for (int turn = 0; turn < 2 && !HasFailure(); ++turn) {
+    for (uint32_t r = 0; r < p.ranks; ++r) {
+      ASSERT_OK((*world)->rank(r).stream().launch(graphs[r]));
+      ASSERT_OK(call(1, r));
+    }
+    ASSERT_OK((*world)->synchronize());
+    for (size_t which : {0, 1})
+      check(memory[which], data[which], fmt::format("turn {}, {} tokens", turn, sizes[which]));
+    for (uint32_t r = 0; r < p.ranks; ++r) {
+      auto values = memory[0][r].out.downloadFloats();
+      ASSERT_OK(values);
+      if (turn == 0)
+        first.push_back(*values);
+      else
+        expectSame(*values, first[r], "again");
+    }
+  }
+}
+
+class AllGatherAttentionRefusals : public KernelTest {};
+
+TEST_F(AllGatherAttentionRefusals, NameWhatIsAccepted) {
+  start(1);
+  const auto message = [&](auto change) {
+    return statusOf(AllGatherAttention::create(world(), sharedJit(), with(smallTiles, change))).message();
+  };
+  EXPECT_THAT(message([](auto &o) { o.headDim = 80; }),
+              HasSubstr("heads of 80 elements; 16, 32, 64, 128 and 256 are accepted"));
+  EXPECT_THAT(message([](auto &o) { o.kvHeads = 3; }), HasSubstr("4 heads on 3 heads of K and V"));
+  EXPECT_THAT(message([](auto &o) { o.pieces = 3; }), HasSubstr("3 pieces of 2 heads of K and V"));
+  EXPECT_THAT(message([](auto &o) { o.scale = -1; }), HasSubstr("the scale -1; positive ones are accepted"));
+  EXPECT_THAT(message([](auto &o) { o.dtype = DataType::F32; }), HasSubstr("bf16 and fp16 are accepted"));
+  EXPECT_THAT(message([](auto &o) { o.tile.blockN = 48; }), HasSubstr("blockN 48; powers of two from 16 to 256"));
+  auto op = AllGatherAttention::create(world(), sharedJit(), smallTiles);
+  ASSERT_OK(op);
+  Buffer data = zeros(DataType::BF16, 4 * 140 * 32);
+  const AllGatherAttention::Operands operands = {.q = data, .k = data, .v = data, .out = data};
+  EXPECT_THAT(op->enqueue(rank(), rank().stream(), operands, 141).message(),
+              HasSubstr("141 tokens; 1 to 140 (maxTokens) are accepted"));
+  ASSERT_OK(rank().stream().beginCapture());
+  EXPECT_THAT(op->enqueue(rank(), rank().stream(), operands, 8).message(),
+              HasSubstr("a call with 8 tokens was not prepared"));
+  EXPECT_OK(rank().stream().endCapture());
+}
+
+TEST(TokenSectionsTest, EveryTokenIsSomebodys) {
+  for (int64_t tokens : {1, 5, 16, 63, 64, 100})
+    for (uint32_t ranks : {1u, 3u, 4u})
+      for (bool zigZag : {false, true}) {
+        const TokenSections sections = {tokens, ranks, zigZag};
+        std::vector<int> owners(tokens);
+        for (uint32_t r = 0; r < ranks; ++r)
+          for (uint32_t part = 0; part < sections.parts(); ++part)
+            for (int64_t i = 0; i < sections.tokensOf(r, part); ++i)
+              ++owners[sections.firstToken(r, part) + i];
+        EXPECT_THAT(owners, testing::Each(1)) << tokens << " tokens, " << ranks << " ranks";
+      }
+}
+
+} // namespace
+} // namespace ditron::e2e
