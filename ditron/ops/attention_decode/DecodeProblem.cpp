@@ -51,6 +51,9 @@ DecodePlan chooseDecodePlan(const DecodeProblem &problem) {
   DecodePlan plan;
   constexpr int64_t tileElements = 8192;
   plan.blockN = static_cast<uint32_t>(std::clamp<int64_t>(tileElements / problem.headDim, 32, 128));
+  // Many sums would not fit the registers of few threads.
+  if (blockM(problem) * problem.headDim >= 2 * tileElements)
+    plan.numWarps = 8, plan.blocksPerMultiprocessor = 1;
   return plan;
 }
 
