@@ -330,6 +330,8 @@ void addBenchCommand(CLI::App &app, CommandContext &context) {
   addFusedExpertParallelBenchCommand(*bench, context);
   addKernelBenchCommands(*bench, context);
   addAttentionDecodeBenchCommand(*bench, context);
+  addUlyssesBenchCommands(*bench, context);
+  addAllGatherAttentionBenchCommand(*bench, context);
   for (CLI::App *command : bench->get_subcommands([](CLI::App *) { return true; }))
     command->fallthrough(); // --time may come behind the operator's name
 }

@@ -1,0 +1,257 @@
+//===- AllGatherAttentionBench.cpp - ditron bench ag_attention ---------------------------------------------------------------===//
+//
+// Attention to the keys of all ranks: overlapped with their way here, and behind it. Some rows of every result are compared with plain loops in double precision.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "base/NormalData.h"
+#include "base/Progress.h"
+#include "base/VisibleGpus.h"
+#include "bench/BenchPage.h"
+#include "bench/KernelBench.h"
+#include "overlap/OverlapCommands.h"
+#include "overlap/OverlapTiming.h"
+
+#include "ditron/jit/Jit.h"
+#include "ditron/ops/sequence_parallel/AllGatherAttention.h"
+#include "ditron/runtime/TargetChoice.h"
+#include "ditron/support/OutputFile.h"
+
+#include <cmath>
+#include <fmt/format.h>
+
+namespace ditron::tool {
+
+namespace {
+
+constexpr std::string_view shapeForm = "BATCHxHEADSxKV_HEADSxTOKENSxHEAD_DIM";
+constexpr double allowedError = 3e-2;
+
+struct AllGatherAttentionBenchOptions {
+  std::string target = "sim:sm_80", dtype = "bf16", jsonFile;
+  uint32_t ranks = 4, pieces = 1;
+  ops::HeadAttentionTile tile;
+  bool causal = true, quiet = false;
+  std::vector<std::string> shapes = {"1x2x1x200x64"};
+  uint64_t seed = 0;
+};
+
+class AttentionCalls final : public ShortCalls {
+public:
+  std::function<Status(uint32_t)> one;
+  Status enqueueOne(uint32_t id) override { return one(id); }
+};
+
+class AllGatherAttentionBench {
+public:
+  explicit AllGatherAttentionBench(const AllGatherAttentionBenchOptions &options)
+      : options(options), progress(options.quiet) {}
+  Status run(const Knobs &knobs);
+
+private:
+  Status benchShape(const std::string &shape);
+  Expected<double> timeOf(ops::Schedule schedule);
+  Status check(const ops::AllGatherAttention &op, runtime::World &in);
+  Status makeOperands(runtime::World &in);
+  /// Where a head's token is among a rank's rows of so many heads: the rank, and the row.
+  std::pair<uint32_t, int64_t> placeOf(const ops::TokenSections &sections, int64_t head, int64_t token) const;
+
+  const AllGatherAttentionBenchOptions &options;
+  Progress progress;
+  DataType dtype = DataType::BF16;
+  bool simulated = false;
+  std::unique_ptr<runtime::World> world;
+  std::unique_ptr<jit::Jit> jit;
+  std::optional<NormalData> data;
+  ops::AllGatherAttentionOptions attention;
+  struct Memory {
+    runtime::Buffer q, k, v, out;
+  };
+  std::vector<Memory> memory;
+  double worst = 0;
+  std::string table, plan;
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+};
+
+Status AllGatherAttentionBench::run(const Knobs &knobs) {
+  DITRON_RETURN_IF_ERROR(checkCanWrite("--json", options.jsonFile));
+  DITRON_ASSIGN_OR_RETURN(dtype, parseDataTypeOrError(options.dtype));
+  for (const std::string &shape : options.shapes)
+    DITRON_RETURN_IF_ERROR(parseShape(shape, 5, shapeForm).status());
+  seeOnlyGpusOf(options.target, options.ranks);
+  DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(options.target));
+  simulated = target.simulated;
+  DITRON_ASSIGN_OR_RETURN(world, runtime::World::local(options.ranks, target.text, {}));
+  DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(world->target(), knobs));
+  data.emplace(dtype, options.seed);
+  const std::string gpu = world->rank(0).attributes().name;
+  table =
+      fmt::format("ag_attention, {}, {}, {} x {}\n{:<26}{:<28}{:>14}{:>12}{:>15}{:>9}  {}\n",
+                  options.causal ? "causal" : "whole", toString(dtype), options.ranks, gpu, "batch heads kv tokens dim",
+                  "plan", "overlapped us", "unfused us", "TFLOP/s a GPU", "unf./o.", "error");
+  for (const std::string &shape : options.shapes)
+    DITRON_RETURN_IF_ERROR(benchShape(shape).withContext(shape));
+  progress.stop();
+  if (!options.quiet)
+    fmt::print(textStream(options.jsonFile, ""), "{}", table);
+  const nlohmann::ordered_json report = {
+      {"operator", "ag_attention"}, {"target", target.text},    {"gpu", gpu},  {"ranks", options.ranks},
+      {"causal", options.causal},   {"dtype", toString(dtype)}, {"rows", rows}};
+  return writeReport("--json", options.jsonFile, report.dump(1) + "\n");
+}
+
+Status AllGatherAttentionBench::makeOperands(runtime::World &in) {
+  memory.clear();
+  const ops::TokenSections sections = {attention.maxTokens, in.numRanks(), attention.causal};
+  for (uint32_t id = 0; id < in.numRanks(); ++id) {
+    runtime::Rank &rank = in.rank(id);
+    const int64_t own = std::max<int64_t>(sections.tokensOf(id), 1) * attention.headDim * attention.batch;
+    Memory each;
+    DITRON_ASSIGN_OR_RETURN(each.q, rank.allocate(dtype, own * attention.heads, "q"));
+    DITRON_ASSIGN_OR_RETURN(each.out, rank.allocate(dtype, own * attention.heads, "out"));
+    DITRON_ASSIGN_OR_RETURN(each.k, rank.allocate(dtype, own * attention.kvHeads, "k"));
+    DITRON_ASSIGN_OR_RETURN(each.v, rank.allocate(dtype, own * attention.kvHeads, "v"));
+    DITRON_RETURN_IF_ERROR(data->fill(each.q, 1 + 3 * id));
+    DITRON_RETURN_IF_ERROR(data->fill(each.k, 2 + 3 * id));
+    DITRON_RETURN_IF_ERROR(data->fill(each.v, 3 + 3 * id));
+    DITRON_RETURN_IF_ERROR(rank.stream().fill(each.out, 0xff, each.out.count()));
+    memory.push_back(std::move(each));
+  }
+  return in.synchronize();
+}
+
+std::pair<uint32_t, int64_t> AllGatherAttentionBench::placeOf(const ops::TokenSections &sections, int64_t head,
+                                                              int64_t token) const {
+  const int64_t number = token / sections.sectionTokens();
+  const auto ranks = static_cast<int64_t>(sections.ranks);
+  const auto rank = static_cast<uint32_t>(number < ranks ? number : 2 * ranks - 1 - number);
+  const int64_t before = number < ranks ? 0 : sections.tokensOf(rank, 0);
+  return {rank, head * sections.tokensOf(rank) + before + token - sections.firstToken(rank, number < ranks ? 0 : 1)};
+}
+
+Status AllGatherAttentionBench::check(const ops::AllGatherAttention &op, runtime::World &in) {
+  const ops::TokenSections sections = op.sections(attention.maxTokens);
+  const int64_t depth = attention.headDim, tokens = attention.maxTokens, heads = attention.batch * attention.heads;
+  std::vector<std::vector<float>> results;
+  for (uint32_t id = 0; id < in.numRanks(); ++id) {
+    DITRON_ASSIGN_OR_RETURN(std::vector<float> values, memory[id].out.downloadFloats());
+    results.push_back(std::move(values));
+  }
+  RelativeError error(dtype);
+  constexpr int64_t samples = 13;
+  for (int64_t i = 0; i < samples; ++i) {
+    const int64_t index = i * (heads * tokens - 1) / (samples - 1), head = index / tokens, query = index % tokens;
+    const auto [rank, row] = placeOf(sections, head, query);
+    const int64_t seen = attention.causal ? query + 1 : tokens;
+    std::vector<double> scores(seen), sums(depth);
+    double largest = -INFINITY, total = 0;
+    const auto keyPlace = [&](int64_t key) {
+      return placeOf(sections, head / (attention.heads / attention.kvHeads), key);
+    };
+    for (int64_t key = 0; key < seen; ++key) {
+      const auto [source, place] = keyPlace(key);
+      for (int64_t d = 0; d < depth; ++d)
+        scores[key] += double(data->at(1 + 3 * rank, row * depth + d)) * data->at(2 + 3 * source, place * depth + d);
+      largest = std::max(largest, scores[key] /= std::sqrt(static_cast<double>(depth)));
+    }
+    for (int64_t key = 0; key < seen; ++key) {
+      const auto [source, place] = keyPlace(key);
+      const double power = std::exp(scores[key] - largest);
+      total += power;
+      for (int64_t d = 0; d < depth; ++d)
+        sums[d] += power * data->at(3 + 3 * source, place * depth + d);
+    }
+    for (int64_t d = 0; d < depth; ++d)
+      error.add(results[rank][row * depth + d], sums[d] / total);
+  }
+  worst = std::max(worst, error.value());
+  if (!(error.value() <= allowedError))
+    return internalError(fmt::format("wrong result, error {:.3g} of the root mean square", error.value()));
+  return Status::ok();
+}
+
+Expected<double> AllGatherAttentionBench::timeOf(ops::Schedule schedule) {
+  runtime::World &in = *world;
+  attention.schedule = schedule;
+  DITRON_ASSIGN_OR_RETURN(ops::AllGatherAttention op, ops::AllGatherAttention::create(in, *jit, attention));
+  plan = op.planText();
+  for (uint32_t id = 0; id < options.ranks; ++id)
+    DITRON_RETURN_IF_ERROR(op.prepare(in.rank(id), attention.maxTokens));
+  AttentionCalls calls;
+  calls.one = [&](uint32_t id) {
+    const Memory &own = memory[id];
+    return op.enqueue(in.rank(id), in.rank(id).stream(), {.q = own.q, .k = own.k, .v = own.v, .out = own.out},
+                      attention.maxTokens);
+  };
+  for (uint32_t id = 0; id < options.ranks; ++id)
+    DITRON_RETURN_IF_ERROR(calls.one(id));
+  DITRON_RETURN_IF_ERROR(in.synchronize());
+  DITRON_RETURN_IF_ERROR(check(op, in));
+  if (simulated)
+    return 0.0;
+  DITRON_ASSIGN_OR_RETURN(const OverlapTimes times, timeShortCalls(in, calls));
+  return times.best();
+}
+
+Status AllGatherAttentionBench::benchShape(const std::string &shape) {
+  progress.activity(shape);
+  DITRON_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, parseShape(shape, 5, shapeForm));
+  attention = {.batch = sizes[0],
+               .heads = sizes[1],
+               .kvHeads = sizes[2],
+               .headDim = sizes[4],
+               .dtype = dtype,
+               .causal = options.causal};
+  attention.maxTokens = sizes[3];
+  attention.pieces = options.pieces;
+  attention.tile = options.tile;
+  worst = 0;
+  DITRON_RETURN_IF_ERROR(makeOperands(*world));
+  DITRON_ASSIGN_OR_RETURN(const double overlapped, timeOf(ops::Schedule::Overlapped));
+  DITRON_ASSIGN_OR_RETURN(const double unfused, timeOf(ops::Schedule::Unfused));
+  const auto tokens = static_cast<double>(attention.maxTokens);
+  const double pairs = tokens * tokens / (attention.causal ? 2 : 1) / options.ranks;
+  const double flops = 4.0 * static_cast<double>(attention.batch * attention.heads * attention.headDim) * pairs;
+  table +=
+      fmt::format("{:<26}{:<28}{:>14.1f}{:>12.1f}{:>15.1f}{:>9.3f}  {:.1e}\n", shape, plan, overlapped, unfused,
+                  overlapped > 0 ? flops / overlapped * 1e-6 : 0, overlapped > 0 ? unfused / overlapped : 0, worst);
+  rows.push_back({{"shape", shape},
+                  {"plan", plan},
+                  {"pieces", attention.pieces},
+                  {"overlapped_microseconds", overlapped},
+                  {"unfused_microseconds", unfused},
+                  {"error", worst}});
+  return Status::ok();
+}
+
+} // namespace
+
+void addAllGatherAttentionBenchCommand(CLI::App &bench, CommandContext &context) {
+  CLI::App *command = bench.add_subcommand("ag_attention", "Attention to the keys of all ranks, which come meanwhile");
+  auto arguments = std::make_shared<AllGatherAttentionBenchOptions>();
+  AllGatherAttentionBenchOptions &options = *arguments;
+  command->add_option("--target", options.target, "What to run on: sim, cuda (this machine's GPUs), or a full name")
+      ->capture_default_str();
+  command->add_option("--ranks", options.ranks, "Number of ranks; 1: attention alone")
+      ->check(integerBetween(1, 64))
+      ->capture_default_str();
+  command->add_option("--dtype", options.dtype, "bf16 or fp16")->capture_default_str();
+  command->add_flag("!--no-causal", options.causal, "Every query sees every key");
+  command->add_option("--pieces", options.pieces, "Signals for a rank's heads of K and V")
+      ->check(integerBetween(1, 1024))
+      ->capture_default_str();
+  for (auto [name, value] :
+       {std::pair("--block-m", &options.tile.blockM), std::pair("--block-n", &options.tile.blockN),
+        std::pair("--num-warps", &options.tile.numWarps), std::pair("--num-stages", &options.tile.numStages)})
+    command->add_option(name, *value, "0: the library's choice")->check(integerBetween(0, 256))->capture_default_str();
+  command
+      ->add_option("--shape", options.shapes,
+                   std::string(shapeForm) + ", tokens of all ranks together; may be given several times")
+      ->type_name("SHAPE");
+  command->add_option("--seed", options.seed, "Chooses the data")->capture_default_str();
+  command->add_option("--json", options.jsonFile, "Write the result to this file; - is standard output")
+      ->type_name("FILE");
+  command->add_flag("--quiet", options.quiet, "Print errors only");
+  command->callback([&context, arguments] { context.finish(AllGatherAttentionBench(*arguments).run(context.knobs)); });
+}
+
+} // namespace ditron::tool
