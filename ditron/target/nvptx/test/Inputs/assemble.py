@@ -138,6 +138,27 @@ for depth, causal in [(64, True), (64, False), (128, True), (128, False)]:
     tile = dict(BLOCK_M=128, BLOCK_N=128) if arch == "sm_90a" else dict(BLOCK_M=64, BLOCK_N=32)
     cases.append((library("attention"), "attention_forward_by_descriptors", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, i32, i32, i32, i32, i32, i32:16, i32:16, fp32" +
                   constexpr(CAUSAL=causal, HEAD_DIM=depth, **tile), f"--num-warps {8 if arch == 'sm_90a' else 4} --num-stages 2", *(["tight"] if arch == "sm_90a" else [])))
+decoded = ", ".join(["*bf16:16"] * 4 + ["*fp32:16", "*i32:16", "*i32:16", "*fp32:16", "*fp32:16", "*i32:16"])
+for page, rows, depth, keys in [(0, 16, 128, 64), (16, 16, 64, 128), (64, 64, 256, 32)]:
+    sizes = ", i32" * 4 + ", i64:16" * 4 + ", fp32"
+    values = constexpr(HEAD_DIM=depth, PAGE_SIZE=page, BATCH=16, BLOCK_M=rows, BLOCK_N=keys, ROWS=rows // 2, PARTS=max(8192 // (rows // 2 * depth), 1))
+    options = f"--num-warps {8 if rows == 64 else 4} --num-stages 3"
+    cases.append((library("attention_decode"), "attention_decode", decoded + sizes + values, options))
+    cases.append((library("attention_decode"), "attention_decode_over_ranks", decoded + ", *fp32:16, *fp32:16, *i64:16, *i64:16" + sizes + ", i64, i32, i32" +
+                  constexpr(WORLD=4) + values, options))
+    side = (128, 256 if arch == "sm_90a" else 128, 64 if arch == "sm_90a" else 32) if rows == 16 else (64, 64, 32)
+    tile = dict(BLOCK_M=side[0], BLOCK_N=side[1], BLOCK_K=side[2], GROUP_SIZE_M=8, B_TRANSPOSED=page == 0, PRECISION="tf32")
+    cases.append((library("sequence_parallel/ulysses"), "gemm_all_to_all", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *i64:16, *i64:16" + ", i32" * 5 + ", i32:16" * 5 + ", i32" +
+                  constexpr(WORLD_SIZE=4, TO_PEERS=True, **tile), "--num-warps 8"))
+    cases.append((library("sequence_parallel/ulysses"), "all_to_all_gemm", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16" + ", i32" * 6 + ", i32:16" * 8 + ", i32" +
+                  constexpr(WORLD_SIZE=4, CHUNKS=2, **tile), "--num-warps 8", *(["tight"] if arch == "sm_90a" and rows == 16 else [])))
+cases.append((library("sequence_parallel/ulysses"), "wait_for_ranks", "*i64:16, *i64:16" + constexpr(WORLD_SIZE=4)))
+cases.append((library("sequence_parallel/attention"), "stage_shard", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, i32, i32, i32" + constexpr(HEAD_DIM=128, BLOCK=4096)))
+for causal in [True, False]:
+    tile = dict(BLOCK_M=128, BLOCK_N=128) if arch == "sm_90a" else dict(BLOCK_M=64, BLOCK_N=32)
+    cases.append((library("sequence_parallel/attention"), "all_gather_attention", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *fp32:16, *i64:16, *i64:16" + ", i32" * 10 +
+                  ", i64:16" * 9 + ", i32, fp32, i32" + constexpr(WORLD_SIZE=4, PARTS=2 if causal else 1, PIECES=2, CAUSAL=causal, HEAD_DIM=128, **tile),
+                  f"--num-warps {8 if arch == 'sm_90a' else 4} --num-stages 2"))
 for t, result, limit in [("fp32", "fp32", None), ("i8", "i32", None), ("fp8e4nv", "fp32", None), ("fp8e4nv", "fp32", 32), ("fp8e5", "fp32", 128)]:
     if t != "fp8e4nv" or arch != "sm_80":
         cases.append((small, "descriptor_product", f"*{t}:16, *{t}:16, *{result}:16" + ", i32:16" * 3 +
