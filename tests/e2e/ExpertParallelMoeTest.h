@@ -45,7 +45,7 @@ protected:
 
   /// By the form under test, with windows that few tokens fill.
   Made make(ops::ExpertParallelMoeOptions options, const std::vector<float> &bias = {}) {
-    if (!options.plan)
+    if (!options.plan && !options.fused)
       options.plan = ops::ExpertParallelPlan{form, 4, 2, 4, 2, 2};
     Made made;
     made.options = options;

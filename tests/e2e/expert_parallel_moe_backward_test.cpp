@@ -213,6 +213,29 @@ TEST_P(ExpertParallelMoeBackwards, EqualTheReferenceOnAnyNumberOfRanks) {
   }
 }
 
+/// Both products that meet the exchange share its launches; where their sizes do not allow it backward, they do not.
+TEST_P(ExpertParallelMoeBackwards, OfFusedLayers) {
+  if (GetParam() != Form::LowLatency)
+    GTEST_SKIP() << "has its own plan";
+  const uint32_t count = ranksOnTarget(4);
+  start(count, seeded(4, count - 1));
+  const auto plan = ops::parseFusedExpertParallelPlan(
+      "fused 16x32x32 warps 2 stages 2 group 2 senders 2 unit 4 pace 3 combine 16x32x16 warps 2 stages 2 group 2");
+  ASSERT_OK(plan);
+  for (const int64_t hidden : {48, 40}) {
+    Trained trained = train({.hidden = hidden,
+                             .inner = 16,
+                             .sharedInner = 8,
+                             .experts = 2 * count,
+                             .topK = 2,
+                             .maxTokens = 14,
+                             .fused = *plan});
+    runCalls(trained, {{14, 3, 0, 5}, {0, 14, 2, 2}}, fmt::format("hidden {}", hidden));
+    if (HasFailure())
+      return;
+  }
+}
+
 TEST_P(ExpertParallelMoeBackwards, RoutersSharedExpertsAndTypesOfGradients) {
   const uint32_t count = ranksOnTarget(4);
   start(count, seeded(2, 0));

@@ -55,38 +55,59 @@ bool isOfTokens(std::string_view parameter) {
 
 } // namespace
 
-GroupedGemmProblem FusedExpertParallel::dispatchProblem() const {
+GroupedGemmProblem dispatchProblemOf(const FusedExpertParallelOptions &options, uint32_t numRanks) {
   GroupedGemmProblem problem;
-  problem.maxRows = optionValues.maxRows;
-  problem.experts = optionValues.experts / world->numRanks();
-  problem.n = optionValues.columns;
-  problem.k = optionValues.hidden;
-  problem.dtype = problem.resultType = optionValues.dtype;
-  problem.order = optionValues.dispatchOrder;
-  problem.activation = optionValues.activation;
-  problem.precision = optionValues.precision;
+  const int64_t most = std::min(numRanks * options.maxTokens * options.topK,
+                                options.experts * (options.capacity == 0 ? options.maxTokens : options.capacity));
+  problem.maxRows = options.maxRows == 0 ? most : std::min(options.maxRows, most);
+  problem.experts = options.experts / numRanks;
+  problem.n = options.columns;
+  problem.k = options.hidden;
+  problem.dtype = problem.resultType = options.dtype;
+  problem.order = options.dispatchOrder;
+  problem.activation = options.activation;
+  problem.precision = options.precision;
   return problem;
 }
 
-GroupedGemmProblem FusedExpertParallel::combineProblem() const {
-  GroupedGemmProblem problem = dispatchProblem();
-  problem.n = optionValues.hidden;
-  problem.k = optionValues.depth;
-  problem.order = optionValues.combineOrder;
+GroupedGemmProblem combineProblemOf(const FusedExpertParallelOptions &options, uint32_t numRanks) {
+  GroupedGemmProblem problem = dispatchProblemOf(options, numRanks);
+  problem.n = options.hidden;
+  problem.k = options.depth;
+  problem.order = options.combineOrder;
   problem.activation = Activation::None;
   return problem;
+}
+
+Status verifyFusedProducts(const FusedExpertParallelOptions &options, const FusedExpertParallelPlan &plan,
+                           uint32_t numRanks) {
+  for (const auto &[problem, tile] : {std::pair(dispatchProblemOf(options, numRanks), plan.dispatchTile),
+                                      std::pair(combineProblemOf(options, numRanks), plan.combineTile)}) {
+    GemmPlan product;
+    product.movement = GemmMovement::Descriptors;
+    product.tile = tile;
+    DITRON_RETURN_IF_ERROR(verifyGroupedGemm(problem, product));
+  }
+  return Status::ok();
+}
+
+FusedExpertParallelPlan fittedPlan(const FusedExpertParallelOptions &options, FusedExpertParallelPlan plan,
+                                   uint32_t numRanks) {
+  plan.dispatchTile = fitted(plan.dispatchTile, dispatchProblemOf(options, numRanks));
+  plan.combineTile = fitted(plan.combineTile, combineProblemOf(options, numRanks));
+  return plan;
 }
 
 /// Tiles as the products alone would have them for rows dealt out evenly.
 FusedExpertParallelPlan FusedExpertParallel::choosePlan() const {
   const auto tileOf = [&](GroupedGemmProblem problem) {
     problem.maxRows = std::min(problem.maxRows, optionValues.maxTokens * optionValues.topK);
-    return fitted(chooseGroupedGemmPlan(problem, world->target()).tile, problem);
+    return chooseGroupedGemmPlan(problem, world->target()).tile;
   };
   const Expected<TargetName> target = parseTargetName(world->target());
   FusedExpertParallelPlan plan;
-  plan.dispatchTile = tileOf(dispatchProblem());
-  plan.combineTile = tileOf(combineProblem());
+  plan.dispatchTile = tileOf(dispatchProblemOf(optionValues, world->numRanks()));
+  plan.combineTile = tileOf(combineProblemOf(optionValues, world->numRanks()));
   plan.combineTile.blockM = plan.dispatchTile.blockM;
   if (!target.isOk() || target->simulated) {
     plan.senders = 2;
@@ -94,7 +115,7 @@ FusedExpertParallelPlan FusedExpertParallel::choosePlan() const {
   }
   // A multiprocessor of H100 computes about as many elements of a tile, of any depth, as it could move bytes of rows of that depth 350 times.
   plan.pace = std::max<uint32_t>(plan.dispatchTile.blockM * plan.dispatchTile.blockN / 352, 1);
-  return plan;
+  return fittedPlan(optionValues, plan, world->numRanks());
 }
 
 Status FusedExpertParallel::verifyOptions() const {
@@ -135,20 +156,13 @@ Expected<FusedExpertParallel> FusedExpertParallel::create(runtime::World &world,
   FusedExpertParallelOptions &own = op.optionValues;
   if (own.capacity == 0)
     own.capacity = own.maxTokens;
-  const int64_t most = std::min(world.numRanks() * own.maxTokens * own.topK, own.experts * own.capacity);
-  own.maxRows = own.maxRows == 0 ? most : std::min(own.maxRows, most);
+  own.maxRows = dispatchProblemOf(own, world.numRanks()).maxRows;
   if (options.plan) {
     DITRON_ASSIGN_OR_RETURN(op.planValue, parseFusedExpertParallelPlan(options.plan->text()));
   } else {
     op.planValue = op.choosePlan();
   }
-  for (const auto &[problem, tile] : {std::pair(op.dispatchProblem(), op.planValue.dispatchTile),
-                                      std::pair(op.combineProblem(), op.planValue.combineTile)}) {
-    GemmPlan plan;
-    plan.movement = GemmMovement::Descriptors;
-    plan.tile = tile;
-    DITRON_RETURN_IF_ERROR(verifyGroupedGemm(problem, plan).withContext(operation));
-  }
+  DITRON_RETURN_IF_ERROR(verifyFusedProducts(own, op.planValue, world.numRanks()).withContext(operation));
   if (op.places() < 2)
     return invalidArgument(fmt::format("{}: {} calls at once leave each {} multiprocessors; one block that sends and "
                                        "one that multiplies must find a place",
@@ -220,7 +234,7 @@ KernelCall FusedExpertParallel::dispatchCall(const runtime::Rank &rank, const Na
   const uint32_t id = rank.id(), local = options.experts / world->numRanks();
   const int64_t maxSlots = options.maxTokens * options.topK;
   const PerRank &own = ranks[id];
-  const GroupedGemmProblem problem = dispatchProblem();
+  const GroupedGemmProblem problem = dispatchProblemOf(options, world->numRanks());
   const TileConfig &tile = planValue.dispatchTile;
   const int64_t tiles = mostTilesOf(options.maxRows, local, tile.blockM) * ceilDivide(problem.n, tile.blockN);
   // Elements of a row that a thread moves by so many accesses of 16 bytes: the latency of memory is paid once for all of them.
@@ -290,7 +304,7 @@ KernelCall FusedExpertParallel::combineCall(const runtime::Rank &rank, const Nam
   call.source = kernelFile;
   call.kernel = "gemm_combine";
   call.grid = {places(), 1, 1};
-  appendProduct(call, combineProblem(), tile);
+  appendProduct(call, combineProblemOf(options, world->numRanks()), tile);
   call.arguments.insert(call.arguments.end(), {{"offsets_ptr", own.offsets.pointer()},
                                                {"tiles_ptr", own.tiles.pointer()},
                                                {"origins_ptr", origins.on(id)},

@@ -43,6 +43,17 @@ struct FusedExpertParallelOptions {
   std::optional<FusedExpertParallelPlan> plan = std::nullopt; ///< Unset: the library's choice.
 };
 
+/// The products of a rank, of the most rows that come when nothing is dropped or maxRows says.
+GroupedGemmProblem dispatchProblemOf(const FusedExpertParallelOptions &options, uint32_t numRanks);
+GroupedGemmProblem combineProblemOf(const FusedExpertParallelOptions &options, uint32_t numRanks);
+/// Ok, or what keeps the plan from computing them.
+Status verifyFusedProducts(const FusedExpertParallelOptions &options, const FusedExpertParallelPlan &plan,
+                           uint32_t numRanks);
+
+/// The plan with steps along the depth that do not reach from one expert's weights into the next one's.
+FusedExpertParallelPlan fittedPlan(const FusedExpertParallelOptions &options, FusedExpertParallelPlan plan,
+                                   uint32_t numRanks);
+
 class FusedExpertParallel {
 public:
   struct DispatchOperands {
@@ -87,9 +98,6 @@ public:
   const FusedExpertParallelOptions &options() const { return optionValues; }
   const FusedExpertParallelPlan &plan() const { return planValue; }
   int64_t maxRows() const { return optionValues.maxRows; }
-  /// The products, of the most rows.
-  GroupedGemmProblem dispatchProblem() const;
-  GroupedGemmProblem combineProblem() const;
   /// Bytes of symmetric memory per rank.
   uint64_t workspaceBytes() const;
 

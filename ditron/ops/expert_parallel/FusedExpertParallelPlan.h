@@ -24,6 +24,8 @@ struct FusedExpertParallelPlan {
   std::string text() const;
 };
 
+/// In tables, of layers that are not fused.
+inline constexpr std::string_view unfusedPlan = "unfused";
 /// Refuses words that there are not, and tiles that do not go together.
 Expected<FusedExpertParallelPlan> parseFusedExpertParallelPlan(std::string_view text);
 

@@ -3,6 +3,7 @@
 
 #include "ditron/ops/Gemm.h"
 #include "ditron/ops/moe/BlockScales.h"
+#include "ditron/ops/plans/PlanTable.h"
 
 #include <fmt/format.h>
 
@@ -35,27 +36,8 @@ Expected<ExpertParallelMoe> ExpertParallelMoe::create(runtime::World &world, run
   layer.optionValues = options;
   layer.world = &world;
   layer.kernels = &kernels;
-  DITRON_ASSIGN_OR_RETURN(layer.experts, ExpertParallel::create(world, kernels,
-                                                                {.hidden = options.hidden,
-                                                                 .experts = options.experts,
-                                                                 .topK = options.topK,
-                                                                 .maxTokens = options.maxTokens,
-                                                                 .dtype = options.dtype,
-                                                                 .fp8 = options.fp8,
-                                                                 .capacity = options.capacity,
-                                                                 .maxRows = options.maxRows,
-                                                                 .addend = options.sharedInner > 0,
-                                                                 .concurrentCalls = options.concurrentCalls,
-                                                                 .plan = options.plan,
-                                                                 .gpu = options.gpu}));
-  // As many rows as come when tokens are dealt out evenly; there is room for more.
-  GroupedGemmProblem even = layer.upProblem();
-  even.maxRows = layer.evenRows();
-  layer.upPlan = chooseGroupedGemmPlan(even, world.target());
-  even = layer.downProblem();
-  even.maxRows = layer.evenRows();
-  layer.downPlan = chooseGroupedGemmPlan(even, world.target());
-  layer.downPlan.tile.blockM = layer.upPlan.tile.blockM; // one table of tiles
+  DITRON_ASSIGN_OR_RETURN(const std::optional<FusedExpertParallelPlan> fusedPlan, layer.fusedPlanFor());
+  DITRON_RETURN_IF_ERROR(fusedPlan ? layer.createFused(*fusedPlan) : layer.createUnfused());
   layer.ranks.resize(numRanks);
   for (uint32_t id : world.localRanks()) {
     DITRON_RETURN_IF_ERROR(layer.verifyWeights(weights[id]));
@@ -64,10 +46,88 @@ Expected<ExpertParallelMoe> ExpertParallelMoe::create(runtime::World &world, run
   return layer;
 }
 
+ExpertParallelOptions ExpertParallelMoe::exchangeOptions() const {
+  const ExpertParallelMoeOptions &options = optionValues;
+  return {.hidden = options.hidden,
+          .experts = options.experts,
+          .topK = options.topK,
+          .maxTokens = options.maxTokens,
+          .dtype = options.dtype,
+          .fp8 = options.fp8,
+          .capacity = options.capacity,
+          .maxRows = options.maxRows,
+          .addend = options.sharedInner > 0,
+          .concurrentCalls = options.concurrentCalls,
+          .plan = options.plan,
+          .gpu = options.gpu};
+}
+
+Expected<std::optional<FusedExpertParallelPlan>> ExpertParallelMoe::fusedPlanFor() const {
+  const ExpertParallelMoeOptions &options = optionValues;
+  if (options.fused) {
+    if (options.plan)
+      return invalidArgument(
+          fmt::format("{}: both a fused plan and one of an exchange by itself; choose one of the two", operation));
+    if (options.fp8)
+      return unsupported(fmt::format("{}: fused with fp8; choose one of the two", operation));
+    return options.fused;
+  }
+  if (options.plan || options.fp8 || world->numNodes() > 1)
+    return std::optional<FusedExpertParallelPlan>();
+  DITRON_ASSIGN_OR_RETURN(const PlanChoice tables,
+                          PlanChoice::create(*world, "expert_parallel_moe", options.dtype, options.gpu));
+  const PlanRow *row =
+      tables.find({{"tokens", options.maxTokens}, {"hidden", options.hidden}, {"inner", options.inner}});
+  if (!row || row->plan == unfusedPlan)
+    return std::optional<FusedExpertParallelPlan>();
+  DITRON_ASSIGN_OR_RETURN(const FusedExpertParallelPlan plan, parseFusedExpertParallelPlan(row->plan));
+  // One for sizes like these that descriptors take.
+  const bool isPossible = verifyFusedProducts(fusedOptions(plan), plan, world->numRanks()).isOk();
+  return isPossible ? std::optional(plan) : std::nullopt;
+}
+
+FusedExpertParallelOptions ExpertParallelMoe::fusedOptions(const FusedExpertParallelPlan &plan) const {
+  const ExpertParallelMoeOptions &options = optionValues;
+  return {.hidden = options.hidden,
+          .columns = 2 * options.inner,
+          .depth = options.inner,
+          .experts = options.experts,
+          .topK = options.topK,
+          .maxTokens = options.maxTokens,
+          .dtype = options.dtype,
+          .activation = Activation::SwiGlu,
+          .capacity = options.capacity,
+          .maxRows = options.maxRows,
+          .addend = hasShared(),
+          .concurrentCalls = options.concurrentCalls,
+          .precision = MultiplyPrecision::Ieee,
+          .plan = plan};
+}
+
+Status ExpertParallelMoe::createFused(const FusedExpertParallelPlan &plan) {
+  DITRON_ASSIGN_OR_RETURN(fused, FusedExpertParallel::create(*world, *kernels, fusedOptions(plan)));
+  upPlan.tile = fusedPlan().dispatchTile;
+  downPlan.tile = fusedPlan().combineTile;
+  return Status::ok();
+}
+
+Status ExpertParallelMoe::createUnfused() {
+  DITRON_ASSIGN_OR_RETURN(experts, ExpertParallel::create(*world, *kernels, exchangeOptions()));
+  // As many rows as come when tokens are dealt out evenly; there is room for more.
+  GroupedGemmProblem even = upProblem();
+  even.maxRows = evenRows();
+  upPlan = chooseGroupedGemmPlan(even, world->target());
+  even = downProblem();
+  even.maxRows = evenRows();
+  downPlan = chooseGroupedGemmPlan(even, world->target());
+  downPlan.tile.blockM = upPlan.tile.blockM; // one table of tiles
+  return Status::ok();
+}
+
 GroupedGemmProblem ExpertParallelMoe::upProblem() const {
   const ExpertParallelMoeOptions &options = optionValues;
   GroupedGemmProblem problem;
-  problem.maxRows = experts->maxRows();
+  problem.maxRows = maxRows();
   problem.experts = options.experts / world->numRanks();
   problem.n = 2 * options.inner;
   problem.k = options.hidden;
@@ -104,7 +164,7 @@ Status ExpertParallelMoe::verifyWeights(const ExpertParallelMoeWeights &weights)
 
 Status ExpertParallelMoe::allocate(runtime::Rank &rank, const ExpertParallelMoeWeights &weights) {
   const ExpertParallelMoeOptions &options = optionValues;
-  const int64_t maxRows = experts->maxRows(), local = options.experts / world->numRanks();
+  const int64_t mostRows = maxRows(), local = options.experts / world->numRanks();
   auto own = std::make_unique<PerRank>();
   own->weights = weights;
   DITRON_ASSIGN_OR_RETURN(own->router, MoeRouter::create(rank, *kernels, routerOf(options, options.maxTokens),
@@ -113,21 +173,23 @@ Status ExpertParallelMoe::allocate(runtime::Rank &rank, const ExpertParallelMoeW
     DITRON_ASSIGN_OR_RETURN(buffer, rank.allocate(type, count, name));
     return Status::ok();
   };
-  DITRON_RETURN_IF_ERROR(
-      allocate(own->rows, options.fp8 ? DataType::F8E4NV : options.dtype, maxRows * options.hidden, "moe_rows"));
-  DITRON_RETURN_IF_ERROR(allocate(own->offsets, DataType::I32, local + 1, "moe_offsets"));
-  DITRON_RETURN_IF_ERROR(allocate(own->handle, DataType::I32, experts->handleElements(), "moe_handle"));
-  const int64_t tiles = mostTilesOf(maxRows, static_cast<uint32_t>(local), upPlan.tile.blockM);
-  DITRON_RETURN_IF_ERROR(allocate(own->tiles, DataType::I32, 1 + 2 * tiles, "moe_tiles"));
-  DITRON_RETURN_IF_ERROR(allocate(own->inner, options.dtype, maxRows * options.inner, "moe_inner"));
-  if (options.fp8) {
-    DITRON_RETURN_IF_ERROR(allocate(own->scales, DataType::F32, maxRows * experts->scalesOfRow(), "moe_row_scales"));
-    DITRON_RETURN_IF_ERROR(allocate(own->narrow, DataType::F8E4NV, maxRows * options.inner, "moe_inner_fp8"));
+  DITRON_RETURN_IF_ERROR(allocate(own->inner, options.dtype, mostRows * options.inner, "moe_inner"));
+  if (!fused) {
     DITRON_RETURN_IF_ERROR(
-        allocate(own->narrowScales, DataType::F32, maxRows * ceilDivide(options.inner, scaled), "moe_inner_scales"));
+        allocate(own->rows, options.fp8 ? DataType::F8E4NV : options.dtype, mostRows * options.hidden, "moe_rows"));
+    DITRON_RETURN_IF_ERROR(allocate(own->offsets, DataType::I32, local + 1, "moe_offsets"));
+    DITRON_RETURN_IF_ERROR(allocate(own->handle, DataType::I32, experts->handleElements(), "moe_handle"));
+    const int64_t tiles = mostTilesOf(mostRows, static_cast<uint32_t>(local), upPlan.tile.blockM);
+    DITRON_RETURN_IF_ERROR(allocate(own->tiles, DataType::I32, 1 + 2 * tiles, "moe_tiles"));
+    if (options.fp8) {
+      DITRON_RETURN_IF_ERROR(allocate(own->scales, DataType::F32, mostRows * experts->scalesOfRow(), "moe_row_scales"));
+      DITRON_RETURN_IF_ERROR(allocate(own->narrow, DataType::F8E4NV, mostRows * options.inner, "moe_inner_fp8"));
+      DITRON_RETURN_IF_ERROR(
+          allocate(own->narrowScales, DataType::F32, mostRows * ceilDivide(options.inner, scaled), "moe_inner_scales"));
+    }
+    if (options.fp8 || options.training)
+      DITRON_RETURN_IF_ERROR(allocate(own->results, options.dtype, mostRows * options.hidden, "moe_results"));
   }
-  if (options.fp8 || options.training)
-    DITRON_RETURN_IF_ERROR(allocate(own->results, options.dtype, maxRows * options.hidden, "moe_results"));
   if (hasShared()) {
     DITRON_RETURN_IF_ERROR(
         allocate(own->sharedInner, options.dtype, options.maxTokens * options.sharedInner, "moe_shared_inner"));
@@ -141,9 +203,9 @@ Status ExpertParallelMoe::allocate(runtime::Rank &rank, const ExpertParallelMoeW
 ExpertParallelMoe::Saved ExpertParallelMoe::saved(const runtime::Rank &rank) const {
   const PerRank &own = *ranks[rank.id()];
   return {.weights = own.weights,
-          .rows = own.rows.pointer(),
-          .offsets = own.offsets.pointer(),
-          .tiles = own.tiles.pointer(),
+          .rows = fused ? fused->rows(rank) : own.rows.pointer(),
+          .offsets = fused ? fused->offsets(rank) : own.offsets.pointer(),
+          .tiles = fused ? fused->tiles(rank) : own.tiles.pointer(),
           .ids = own.router->ids(),
           .slotWeights = own.router->weights(),
           .logits = own.router->logits(),
@@ -227,8 +289,12 @@ Status ExpertParallelMoe::prepare(runtime::Rank &rank, int64_t tokens) {
   PerRank &own = *ranks[rank.id()];
   if (own.prepared.contains(tokens))
     return Status::ok();
-  DITRON_RETURN_IF_ERROR(experts->prepare(rank, sendsAhead()));
-  DITRON_RETURN_IF_ERROR(prepareProducts(rank));
+  if (fused) {
+    DITRON_RETURN_IF_ERROR(fused->prepare(rank));
+  } else {
+    DITRON_RETURN_IF_ERROR(experts->prepare(rank, sendsAhead()));
+    DITRON_RETURN_IF_ERROR(prepareProducts(rank));
+  }
   if (tokens > 0) {
     DITRON_RETURN_IF_ERROR(own.router->prepare(tokens));
     if (hasShared()) {
@@ -237,6 +303,35 @@ Status ExpertParallelMoe::prepare(runtime::Rank &rank, int64_t tokens) {
   }
   own.prepared.insert(tokens);
   return Status::ok();
+}
+
+Status ExpertParallelMoe::enqueueShared(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer x,
+                                        int64_t tokens) {
+  PerRank &own = *ranks[rank.id()];
+  const auto found = own.shared.find(tokens);
+  if (found == own.shared.end())
+    return Status::ok();
+  SharedPlan &shared = found->second;
+  DITRON_RETURN_IF_ERROR(shared.up.setPointer(shared.tokensParameter, x));
+  DITRON_RETURN_IF_ERROR(shared.up.enqueue(stream));
+  return shared.down.enqueue(stream);
+}
+
+Status ExpertParallelMoe::enqueueFused(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer x,
+                                       runtime::Pointer y, int64_t tokens) {
+  const PerRank &own = *ranks[rank.id()];
+  DITRON_RETURN_IF_ERROR(fused->dispatchGemm(
+      rank, stream,
+      {.x = x, .tokens = tokens, .ids = own.router->ids(), .b = own.weights.up, .c = own.inner.pointer()}));
+  // Behind the dispatch, for which other ranks wait.
+  DITRON_RETURN_IF_ERROR(enqueueShared(rank, stream, x, tokens));
+  return fused->gemmCombine(rank, stream,
+                            {.a = own.inner.pointer(),
+                             .b = own.weights.down,
+                             .out = y,
+                             .tokens = tokens,
+                             .weights = own.router->weights(),
+                             .addend = own.sharedOut.pointer()});
 }
 
 Status ExpertParallelMoe::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer x, runtime::Pointer y,
@@ -254,6 +349,8 @@ Status ExpertParallelMoe::enqueue(runtime::Rank &rank, runtime::Stream &stream, 
   using Part = ExpertParallel::Part;
   if (tokens > 0)
     DITRON_RETURN_IF_ERROR(own.router->enqueue(stream, x, tokens));
+  if (fused)
+    return enqueueFused(rank, stream, x, y, tokens);
   const ExpertParallel::DispatchOperands sent = {.x = x,
                                                  .tokens = tokens,
                                                  .ids = own.router->ids(),
@@ -264,12 +361,7 @@ Status ExpertParallelMoe::enqueue(runtime::Rank &rank, runtime::Stream &stream, 
                                                  .handle = own.handle.pointer()};
   if (sendsAhead())
     DITRON_RETURN_IF_ERROR(experts->dispatch(rank, stream, sent, Part::Send));
-  if (const auto found = own.shared.find(tokens); found != own.shared.end()) {
-    SharedPlan &shared = found->second;
-    DITRON_RETURN_IF_ERROR(shared.up.setPointer(shared.tokensParameter, x));
-    DITRON_RETURN_IF_ERROR(shared.up.enqueue(stream));
-    DITRON_RETURN_IF_ERROR(shared.down.enqueue(stream));
-  }
+  DITRON_RETURN_IF_ERROR(enqueueShared(rank, stream, x, tokens));
   DITRON_RETURN_IF_ERROR(experts->dispatch(rank, stream, sent, sendsAhead() ? Part::Receive : Part::Whole));
   for (const PreparedCall &product : own.products)
     DITRON_RETURN_IF_ERROR(product.enqueue(stream));

@@ -13,7 +13,10 @@
 // are on their way. With `fp8` rows travel as fp8 with block scales and the experts' weights are fp8 with block scales, too.
 // No step waits for the host, which knows the number of the own tokens and nothing of where they go.
 //
-// The form is that of ExpertParallel's tables by maxTokens: low_latency for decoding, high_throughput for prefill. A model that does both has two
+// Or dispatch and the first product are one launch, and the second product and combine another (FusedExpertParallel.h): `fused`, or where the tables say so
+// (expert_parallel_moe in expert_parallel.plans) of layers that can have it: without fp8, on one node, of sizes that descriptors take.
+//
+// Else the form is that of ExpertParallel's tables by maxTokens: low_latency for decoding, high_throughput for prefill. A model that does both has two
 // layers over the same weights.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -21,6 +24,7 @@
 #define DITRON_OPS_LAYERS_EXPERTPARALLELMOE_H
 
 #include "ditron/ops/expert_parallel/ExpertParallel.h"
+#include "ditron/ops/expert_parallel/FusedExpertParallel.h"
 #include "ditron/ops/layers/MoeRouter.h"
 #include "ditron/ops/moe/GroupedGemm.h"
 
@@ -44,7 +48,9 @@ struct ExpertParallelMoeOptions {
   bool fp8 = false;
   int64_t capacity = 0, maxRows = 0; ///< As ExpertParallelOptions', like those below.
   uint32_t concurrentCalls = 1;
-  std::optional<ExpertParallelPlan> plan = std::nullopt;
+  std::optional<ExpertParallelPlan> plan = std::nullopt; ///< Of what is not fused.
+  std::optional<FusedExpertParallelPlan> fused =
+      std::nullopt; ///< Exchange and products in common launches, by this plan.
   std::string gpu = {};
   /// A call's rows stay until the next one, for ExpertParallelMoeBackward.h. Not with fp8.
   bool training = false;
@@ -79,10 +85,11 @@ public:
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer x, runtime::Pointer y, int64_t tokens);
 
   /// As ExpertParallel's: Ok, or the first slots or rows that were dropped since the last check.
-  Status check(const runtime::Rank &rank) { return experts->check(rank); }
+  Status check(const runtime::Rank &rank) { return fused ? fused->check(rank) : experts->check(rank); }
 
   const ExpertParallelMoeOptions &options() const { return optionValues; }
-  const ExpertParallel &exchange() const { return *experts; }
+  /// Of an exchange that brings the same rows to the same places.
+  ExpertParallelOptions exchangeOptions() const;
   /// What a backward needs of a rank's last call, with options.training; the addresses stay.
   struct Saved {
     ExpertParallelMoeWeights weights;
@@ -93,10 +100,13 @@ public:
     uint32_t blockM = 0;                       ///< Of the tiles.
   };
   Saved saved(const runtime::Rank &rank) const;
-  /// The form that was chosen.
+  bool isFused() const { return fused.has_value(); }
+  /// What was chosen; of a fused layer fusedPlan().
   const ExpertParallelPlan &plan() const { return experts->plan(); }
+  const FusedExpertParallelPlan &fusedPlan() const { return fused->plan(); }
+  std::string planText() const { return fused ? fusedPlan().text() : plan().text(); }
   /// Bytes of symmetric memory per rank.
-  uint64_t workspaceBytes() const { return experts->workspaceBytes(); }
+  uint64_t workspaceBytes() const { return fused ? fused->workspaceBytes() : experts->workspaceBytes(); }
 
 private:
   /// Of one number of tokens.
@@ -117,23 +127,33 @@ private:
   };
   bool hasShared() const { return optionValues.sharedInner > 0; }
   /// Shared experts are computed between sending and receiving.
-  bool sendsAhead() const { return hasShared() && hasParts(plan().form); }
+  bool sendsAhead() const { return hasShared() && !isFused() && hasParts(plan().form); }
   runtime::Pointer resultsOf(const PerRank &own) const {
     return own.results.isValid() ? own.results.pointer() : own.rows.pointer();
   }
-  int64_t evenRows() const { return std::min(experts->maxRows(), optionValues.maxTokens * optionValues.topK); }
+  int64_t maxRows() const { return fused ? fused->maxRows() : experts->maxRows(); }
+  int64_t evenRows() const { return std::min(maxRows(), optionValues.maxTokens * optionValues.topK); }
   GroupedGemmProblem upProblem() const;
   GroupedGemmProblem downProblem() const;
   Status verifyWeights(const ExpertParallelMoeWeights &weights) const;
   Status allocate(runtime::Rank &rank, const ExpertParallelMoeWeights &weights);
+  /// The plan of a fused layer; none where it is not to be one.
+  Expected<std::optional<FusedExpertParallelPlan>> fusedPlanFor() const;
+  FusedExpertParallelOptions fusedOptions(const FusedExpertParallelPlan &plan) const;
+  Status createFused(const FusedExpertParallelPlan &plan);
+  Status createUnfused();
   Status prepareProducts(runtime::Rank &rank);
+  Status enqueueFused(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer x, runtime::Pointer y,
+                      int64_t tokens);
+  Status enqueueShared(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer x, int64_t tokens);
   Expected<SharedPlan> makeShared(runtime::Rank &rank, int64_t tokens) const;
   Status verifyTokens(int64_t tokens) const;
 
   ExpertParallelMoeOptions optionValues;
   runtime::World *world = nullptr;
   runtime::KernelProvider *kernels = nullptr;
-  std::optional<ExpertParallel> experts;
+  std::optional<ExpertParallel> experts; ///< Or, in its place:
+  std::optional<FusedExpertParallel> fused;
   GemmPlan upPlan, downPlan;
   std::vector<std::unique_ptr<PerRank>> ranks; ///< Null for ranks of other processes.
 };

@@ -53,10 +53,15 @@ Expected<ExpertParallelMoeBackward> ExpertParallelMoeBackward::create(runtime::W
   made.world = &world;
   made.kernels = &kernels;
   // The same rows at the same places.
-  ExpertParallelOptions exchange = layer.exchange().options();
-  exchange.plan = layer.plan();
-  exchange.addend = true;
-  DITRON_ASSIGN_OR_RETURN(made.exchange, ExpertParallel::create(world, kernels, exchange));
+  ExpertParallelOptions exchange = layer.exchangeOptions();
+  if (layer.isFused())
+    DITRON_RETURN_IF_ERROR(made.createFused());
+  else
+    exchange.plan = layer.plan();
+  if (!made.fused) {
+    exchange.addend = true;
+    DITRON_ASSIGN_OR_RETURN(made.exchange, ExpertParallel::create(world, kernels, exchange));
+  }
   exchange.addend = false;
   exchange.hidden = 2 * layer.options().topK;
   exchange.dtype = DataType::F32;
@@ -67,20 +72,41 @@ Expected<ExpertParallelMoeBackward> ExpertParallelMoeBackward::create(runtime::W
   return made;
 }
 
+Status ExpertParallelMoeBackward::createFused() {
+  const ExpertParallelMoeOptions &options = of();
+  FusedExpertParallelOptions own = {.hidden = options.hidden,
+                                    .columns = options.inner,
+                                    .depth = 2 * options.inner,
+                                    .experts = options.experts,
+                                    .topK = options.topK,
+                                    .maxTokens = options.maxTokens,
+                                    .dtype = options.dtype,
+                                    .dispatchOrder = MatrixOrder::Plain,
+                                    .combineOrder = MatrixOrder::Plain,
+                                    .capacity = options.capacity,
+                                    .maxRows = options.maxRows,
+                                    .addend = true,
+                                    .concurrentCalls = options.concurrentCalls,
+                                    .precision = MultiplyPrecision::Ieee};
+  // As many tiles of rows as the layer has: the products between the two have its table.
+  own.plan = fittedPlan(own, layer->fusedPlan(), world->numRanks());
+  // Weights that lie across the depth must be of whole steps.
+  if (!verifyFusedProducts(own, *own.plan, world->numRanks()).isOk())
+    return Status::ok();
+  DITRON_ASSIGN_OR_RETURN(fused, FusedExpertParallel::create(*world, *kernels, own));
+  return Status::ok();
+}
+
 Status ExpertParallelMoeBackward::allocate(runtime::Rank &rank) {
   const ExpertParallelMoeOptions &options = of();
-  const int64_t rows = exchange->maxRows(), tokens = options.maxTokens, local = options.experts / world->numRanks(),
-                choices = 2 * options.topK;
+  const int64_t rows = fused ? fused->maxRows() : exchange->maxRows(), tokens = options.maxTokens,
+                local = options.experts / world->numRanks(), choices = 2 * options.topK;
   auto own = std::make_unique<PerRank>();
   using Wanted = std::tuple<runtime::Buffer *, DataType, int64_t, std::string_view>;
-  std::vector<Wanted> wanted = {{&own->gradients, options.dtype, rows * options.hidden, "moe_row_gradients"},
-                                {&own->z, options.dtype, rows * 2 * options.inner, "moe_z"},
+  std::vector<Wanted> wanted = {{&own->z, options.dtype, rows * 2 * options.inner, "moe_z"},
                                 {&own->inner, options.dtype, rows * options.inner, "moe_inner_gradients"},
                                 {&own->dz, options.dtype, rows * 2 * options.inner, "moe_dz"},
                                 {&own->weighted, options.dtype, rows * options.inner, "moe_weighted_inner"},
-                                {&own->results, options.dtype, rows * options.hidden, "moe_dx_rows"},
-                                {&own->offsets, DataType::I32, local + 1, "moe_gradient_offsets"},
-                                {&own->handle, DataType::I32, exchange->handleElements(), "moe_gradient_handle"},
                                 {&own->choices, DataType::F32, tokens * choices, "moe_choices"},
                                 {&own->rowChoices, DataType::F32, rows * choices, "moe_row_choices"},
                                 {&own->values, DataType::F32, rows * choices, "moe_row_weight_gradients"},
@@ -89,6 +115,11 @@ Status ExpertParallelMoeBackward::allocate(runtime::Rank &rank) {
                                 {&own->scalarOffsets, DataType::I32, local + 1, "moe_choice_offsets"},
                                 {&own->dlogits, options.dtype, tokens * options.experts, "moe_dlogits"},
                                 {&own->fromRouter, options.dtype, tokens * options.hidden, "moe_dx_of_router"}};
+  if (!fused)
+    wanted.insert(wanted.end(), {{&own->gradients, options.dtype, rows * options.hidden, "moe_row_gradients"},
+                                 {&own->results, options.dtype, rows * options.hidden, "moe_dx_rows"},
+                                 {&own->offsets, DataType::I32, local + 1, "moe_gradient_offsets"},
+                                 {&own->handle, DataType::I32, exchange->handleElements(), "moe_gradient_handle"}});
   if (hasShared())
     wanted.insert(wanted.end(),
                   {{&own->sharedZ, options.dtype, tokens * 2 * options.sharedInner, "moe_shared_z"},
@@ -139,8 +170,10 @@ Status ExpertParallelMoeBackward::prepareRows(runtime::Rank &rank) {
   };
   DITRON_RETURN_IF_ERROR(
       product(2 * inner, hidden, MatrixOrder::Transposed, saved.rows, saved.weights.up, own.z.pointer()));
-  DITRON_RETURN_IF_ERROR(
-      product(inner, hidden, MatrixOrder::Plain, own.gradients.pointer(), saved.weights.down, own.inner.pointer()));
+  const runtime::Pointer gradients = fused ? fused->rows(rank) : own.gradients.pointer();
+  if (!fused)
+    DITRON_RETURN_IF_ERROR(
+        product(inner, hidden, MatrixOrder::Plain, gradients, saved.weights.down, own.inner.pointer()));
   const RowWeights weights = {.choices = own.rowChoices.pointer(),
                               .values = own.values.pointer(),
                               .firstExpert = rank.id() * local,
@@ -148,12 +181,13 @@ Status ExpertParallelMoeBackward::prepareRows(runtime::Rank &rank) {
   DITRON_RETURN_IF_ERROR(launch(rows, prepareRowsBackward(*kernels, rank, saved.up.maxRows, inner, local,
                                                           own.z.pointer(), own.inner.pointer(), saved.offsets,
                                                           own.dz.pointer(), own.weighted.pointer(), weights)));
-  DITRON_RETURN_IF_ERROR(addGradient(rank, rows, Down, local, hidden, inner, own.gradients.pointer(),
-                                     own.weighted.pointer(), saved.offsets));
+  DITRON_RETURN_IF_ERROR(
+      addGradient(rank, rows, Down, local, hidden, inner, gradients, own.weighted.pointer(), saved.offsets));
   DITRON_RETURN_IF_ERROR(
       addGradient(rank, rows, Up, local, 2 * inner, hidden, own.dz.pointer(), saved.rows, saved.offsets));
-  DITRON_RETURN_IF_ERROR(
-      product(hidden, 2 * inner, MatrixOrder::Plain, own.dz.pointer(), saved.weights.up, own.results.pointer()));
+  if (!fused)
+    DITRON_RETURN_IF_ERROR(
+        product(hidden, 2 * inner, MatrixOrder::Plain, own.dz.pointer(), saved.weights.up, own.results.pointer()));
   own.rows = std::move(rows);
   return Status::ok();
 }
@@ -239,7 +273,7 @@ Status ExpertParallelMoeBackward::prepare(runtime::Rank &rank, int64_t tokens) {
   PerRank &own = *ranks[rank.id()];
   if (own.plans.contains(tokens))
     return Status::ok();
-  DITRON_RETURN_IF_ERROR(exchange->prepare(rank));
+  DITRON_RETURN_IF_ERROR(fused ? fused->prepare(rank) : exchange->prepare(rank));
   DITRON_RETURN_IF_ERROR(scalars->prepare(rank));
   DITRON_RETURN_IF_ERROR(prepareRows(rank));
   DITRON_ASSIGN_OR_RETURN(TokenPlan plan, makePlan(rank, tokens));
@@ -263,6 +297,43 @@ Status ExpertParallelMoeBackward::verify(const ExpertParallelMoeGradients &opera
   return Status::ok();
 }
 
+Status ExpertParallelMoeBackward::dispatch(runtime::Rank &rank, runtime::Stream &stream,
+                                           const ExpertParallelMoeGradients &operands, int64_t tokens) {
+  const PerRank &own = *ranks[rank.id()];
+  const ExpertParallelMoe::Saved saved = layer->saved(rank);
+  if (fused)
+    return fused->dispatchGemm(
+        rank, stream,
+        {.x = operands.dy, .tokens = tokens, .ids = saved.ids, .b = saved.weights.down, .c = own.inner.pointer()});
+  return exchange->dispatch(rank, stream,
+                            {.x = operands.dy,
+                             .tokens = tokens,
+                             .ids = saved.ids,
+                             .weights = {},
+                             .rows = own.gradients.pointer(),
+                             .scales = {},
+                             .offsets = own.offsets.pointer(),
+                             .handle = own.handle.pointer()});
+}
+
+Status ExpertParallelMoeBackward::combine(runtime::Rank &rank, runtime::Stream &stream,
+                                          const ExpertParallelMoeGradients &operands, int64_t tokens) {
+  const PerRank &own = *ranks[rank.id()];
+  if (fused)
+    return fused->gemmCombine(rank, stream,
+                              {.a = own.dz.pointer(),
+                               .b = layer->saved(rank).weights.up,
+                               .out = operands.dx,
+                               .tokens = tokens,
+                               .addend = own.fromRouter.pointer()});
+  return exchange->combine(rank, stream,
+                           {.rows = own.results.pointer(),
+                            .out = operands.dx,
+                            .tokens = tokens,
+                            .handle = own.handle.pointer(),
+                            .addend = own.fromRouter.pointer()});
+}
+
 Status ExpertParallelMoeBackward::enqueue(runtime::Rank &rank, runtime::Stream &stream,
                                           const ExpertParallelMoeGradients &operands, int64_t tokens) {
   DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
@@ -277,15 +348,7 @@ Status ExpertParallelMoeBackward::enqueue(runtime::Rank &rank, runtime::Stream &
   const std::vector<runtime::Pointer> given = {operands.x,    operands.dy,       operands.router,    operands.up,
                                                operands.down, operands.sharedUp, operands.sharedDown};
   DITRON_RETURN_IF_ERROR(plan.before.enqueue(stream, given));
-  DITRON_RETURN_IF_ERROR(exchange->dispatch(rank, stream,
-                                            {.x = operands.dy,
-                                             .tokens = tokens,
-                                             .ids = saved.ids,
-                                             .weights = {},
-                                             .rows = own.gradients.pointer(),
-                                             .scales = {},
-                                             .offsets = own.offsets.pointer(),
-                                             .handle = own.handle.pointer()}));
+  DITRON_RETURN_IF_ERROR(dispatch(rank, stream, operands, tokens));
   DITRON_RETURN_IF_ERROR(scalars->dispatch(rank, stream,
                                            {.x = own.choices.pointer(),
                                             .tokens = tokens,
@@ -302,12 +365,7 @@ Status ExpertParallelMoeBackward::enqueue(runtime::Rank &rank, runtime::Stream &
                                            .tokens = tokens,
                                            .handle = own.scalarHandle.pointer()}));
   DITRON_RETURN_IF_ERROR(plan.dense.enqueue(stream, given));
-  return exchange->combine(rank, stream,
-                           {.rows = own.results.pointer(),
-                            .out = operands.dx,
-                            .tokens = tokens,
-                            .handle = own.handle.pointer(),
-                            .addend = own.fromRouter.pointer()});
+  return combine(rank, stream, operands, tokens);
 }
 
 } // namespace ditron::ops

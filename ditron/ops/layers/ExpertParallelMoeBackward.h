@@ -8,6 +8,8 @@
 //   of down += D^T h;  of up += dz^T rows
 //   dx = combine(dz * up^T) + router's + shared experts'
 //
+// Of a fused layer, where hidden and 2 * inner are multiples of 16, the dispatch of dy and the product g are one launch, and the last product and combine another.
+//
 // A dispatch's backward is a combine without weights, a combine's a dispatch. Gradients of router and shared experts, which all ranks have, are of the
 // own tokens: adding them up over the ranks is the caller's, with what else is replicated.
 //
@@ -48,7 +50,9 @@ public:
                  int64_t tokens);
 
   /// Bytes of symmetric memory per rank.
-  uint64_t workspaceBytes() const { return exchange->workspaceBytes() + scalars->workspaceBytes(); }
+  uint64_t workspaceBytes() const {
+    return (fused ? fused->workspaceBytes() : exchange->workspaceBytes()) + scalars->workspaceBytes();
+  }
 
 private:
   /// What a call gives, by number.
@@ -70,6 +74,13 @@ private:
   const ExpertParallelMoeOptions &of() const { return layer->options(); }
   bool hasShared() const { return of().sharedInner > 0; }
   Status allocate(runtime::Rank &rank);
+  /// Where its products can be.
+  Status createFused();
+  /// The gradients of the experts' results, with the first product that needs them; and the last product, with what brings its rows back.
+  Status dispatch(runtime::Rank &rank, runtime::Stream &stream, const ExpertParallelMoeGradients &operands,
+                  int64_t tokens);
+  Status combine(runtime::Rank &rank, runtime::Stream &stream, const ExpertParallelMoeGradients &operands,
+                 int64_t tokens);
   Status prepareRows(runtime::Rank &rank);
   Expected<TokenPlan> makePlan(runtime::Rank &rank, int64_t tokens) const;
   Status addShared(runtime::Rank &rank, int64_t tokens, TokenPlan &plan) const;
@@ -84,6 +95,7 @@ private:
   runtime::World *world = nullptr;
   runtime::KernelProvider *kernels = nullptr;
   std::optional<ExpertParallel> exchange, scalars; ///< Of rows; of weights with their experts, and of their gradients.
+  std::optional<FusedExpertParallel> fused;        ///< In the place of `exchange`, with two of the products.
   std::vector<std::unique_ptr<PerRank>> ranks;     ///< Null for ranks of other processes.
 };
 

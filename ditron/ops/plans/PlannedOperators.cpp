@@ -2,6 +2,7 @@
 #include "ditron/ops/Gemm.h"
 #include "ditron/ops/collectives/CollectivePlans.h"
 #include "ditron/ops/expert_parallel/ExpertParallelPlan.h"
+#include "ditron/ops/expert_parallel/FusedExpertParallelPlan.h"
 #include "ditron/ops/plans/PlanTable.h"
 #include "ditron/ops/plans/TensorParallelPlan.h"
 
@@ -24,6 +25,16 @@ Status verifyExpertParallelPlan(std::string_view, std::string_view plan, uint32_
   return numNodes ? verifyForm(parsed.form, *numNodes) : Status::ok();
 }
 
+Status verifyExpertParallelMoePlan(std::string_view, std::string_view plan, uint32_t,
+                                   std::optional<uint32_t> numNodes) {
+  if (plan == unfusedPlan)
+    return Status::ok();
+  DITRON_RETURN_IF_ERROR(parseFusedExpertParallelPlan(plan).status());
+  return numNodes.value_or(1) == 1
+             ? Status::ok()
+             : unsupported(fmt::format("expert_parallel_moe on {} nodes; {} is accepted", *numNodes, unfusedPlan));
+}
+
 Status verifyCollectivePlan(std::string_view op, std::string_view plan, uint32_t numRanks,
                             std::optional<uint32_t> numNodes) {
   DITRON_ASSIGN_OR_RETURN(const CollectiveKind kind, parseCollectiveKind(op));
@@ -33,11 +44,13 @@ Status verifyCollectivePlan(std::string_view op, std::string_view plan, uint32_t
 
 std::vector<PlannedOperator> makeOperators() {
   const std::vector<std::string> product = {"m", "n", "k"};
-  std::vector<PlannedOperator> operators = {{"gemm", product, verifyGemmPlan},
-                                            {"ag_gemm", product, verifyTensorParallelPlan},
-                                            {"gemm_rs", product, verifyTensorParallelPlan},
-                                            {"gemm_ar", product, verifyTensorParallelPlan},
-                                            {"expert_parallel", {"tokens", "hidden"}, verifyExpertParallelPlan, false}};
+  std::vector<PlannedOperator> operators = {
+      {"gemm", product, verifyGemmPlan},
+      {"ag_gemm", product, verifyTensorParallelPlan},
+      {"gemm_rs", product, verifyTensorParallelPlan},
+      {"gemm_ar", product, verifyTensorParallelPlan},
+      {"expert_parallel", {"tokens", "hidden"}, verifyExpertParallelPlan, false},
+      {"expert_parallel_moe", {"tokens", "hidden", "inner"}, verifyExpertParallelMoePlan, false}};
   for (CollectiveKind kind : allCollectiveKinds())
     operators.push_back({std::string(toString(kind)), {"bytes"}, verifyCollectivePlan});
   return operators;

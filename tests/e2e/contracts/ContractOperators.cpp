@@ -826,7 +826,7 @@ public:
   double fractionTolerance() const override { return 0; }
   std::string describe() const override {
     return fmt::format("ExpertParallelMoe of {}, {} experts, plan {}", toString(op->options().dtype),
-                       op->options().experts, op->plan().text());
+                       op->options().experts, op->planText());
   }
 
 private:
@@ -835,9 +835,14 @@ private:
   std::optional<ops::ExpertParallelMoe> op;
 };
 
-ContractEntry expertParallelMoe(ops::ExpertParallelForm form) {
+/// Of fused layers.
+constexpr ops::TileConfig smallTile = {
+    .blockM = 16, .blockN = 32, .blockK = 16, .groupM = 2, .numWarps = 2, .numStages = 2};
+
+/// Without a form: fused.
+ContractEntry expertParallelMoe(std::optional<ops::ExpertParallelForm> form) {
   ContractEntry entry;
-  entry.name = fmt::format("expert_parallel_moe_{}", toString(form));
+  entry.name = fmt::format("expert_parallel_moe_{}", form ? toString(*form) : "fused");
   entry.dtypes = {DataType::BF16, DataType::F16, DataType::F32};
   entry.most = {.m = 40, .n = 97, .k = 1};
   entry.typical = {{{.m = 1, .n = 40}, {.m = 5, .n = 40}, {.m = 17, .n = 40}}};
@@ -854,9 +859,20 @@ ContractEntry expertParallelMoe(ops::ExpertParallelForm form) {
                                              .topK = 2,
                                              .maxTokens = choice.most.m};
     options.concurrentCalls = choice.concurrentCalls;
-    options.plan = ops::ExpertParallelPlan{form, draws.of({4u, 2u}), 2, draws.of({2u, 4u}), 2, draws.upTo(1, 5)};
+    if (form) {
+      options.plan = ops::ExpertParallelPlan{*form, draws.of({4u, 2u}), 2, draws.of({2u, 4u}), 2, draws.upTo(1, 5)};
+    } else {
+      options.inner = draws.of({16, 24});
+      options.fused = ops::FusedExpertParallelPlan{.dispatchTile = smallTile,
+                                                   .combineTile = smallTile,
+                                                   .senders = draws.of({2u, 1u, 3u}),
+                                                   .unit = draws.of({4u, 2u}),
+                                                   .pace = draws.of({8u, 1u})};
+    }
     return ExpertParallelMoeUnderContract::create(world, options);
   };
+  if (!form)
+    entry.rowBytes = 16;
   return entry;
 }
 
@@ -888,6 +904,7 @@ std::vector<ContractEntry> makeTable() {
   table.push_back(expertParallel(ops::ExpertParallelForm::HighThroughput));
   table.push_back(expertParallelMoe(ops::ExpertParallelForm::LowLatency));
   table.push_back(expertParallelMoe(ops::ExpertParallelForm::HighThroughput));
+  table.push_back(expertParallelMoe(std::nullopt));
   return table;
 }
 

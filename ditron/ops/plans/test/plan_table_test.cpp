@@ -70,7 +70,8 @@ TEST(PlanTable, WritesWhatItReads) {
 TEST(PlanTable, ErrorsHavePlaceLineAndCaret) {
   EXPECT_EQ(errorOf("\n\ngem * * * : pointers 64x64x32\n"),
             "t.plans:3:1: there is no operator 'gem'; did you mean 'gemm'?; there are gemm, ag_gemm, gemm_rs, gemm_ar, "
-            "expert_parallel, all_reduce, all_gather, reduce_scatter, all_to_all, broadcast\ngem * * * : pointers "
+            "expert_parallel, expert_parallel_moe, all_reduce, all_gather, reduce_scatter, all_to_all, broadcast\n"
+            "gem * * * : pointers "
             "64x64x32\n^");
   EXPECT_THAT(errorOf("gemm * 0 * : pointers"), StartsWith("t.plans:1:8: '0' ranks; a number from 1, <=N or *"));
   EXPECT_THAT(errorOf("gemm * <=x * : pointers"), StartsWith("t.plans:1:8: '<=x' ranks"));
