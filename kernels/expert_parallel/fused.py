@@ -347,12 +347,13 @@ def return_tile(result, origins_ptr, slots_ptr, row, end, column, N, max_slots, 
     is_row = tl.arange(0, BLOCK_M) < end - row
     origin = tl.load(origins_ptr + row + tl.arange(0, BLOCK_M), mask=is_row, other=0)
     source = origin // max_slots
-    place = (origin % max_slots).to(tl.int64) * N + column
     columns = tl.arange(0, BLOCK_N)
     is_column = (columns < N - column)[None, :]
     # Rows lie by source: seldom are they of more than two.
     for target in range(tl.min(tl.where(is_row, source, WORLD), axis=0), tl.max(tl.where(is_row, source, -1), axis=0) + 1):
-        tl.store(dl.symm_at(slots_ptr, target) + place[:, None] + columns[None, :], result, mask=(is_row & (source == target))[:, None] & is_column)
+        slot = origin - target * max_slots
+        is_there = is_row & (slot >= 0) & (slot < max_slots)
+        tl.store(dl.symm_at(slots_ptr, target) + column + (slot.to(tl.int64) * N)[:, None] + columns[None, :], result, mask=is_there[:, None] & is_column)
 
 
 @triton.jit
