@@ -34,13 +34,17 @@ from ..product.product import activated, can_fetch_ahead, exact_depth, grouped_t
 from .low_latency import DROPS_ROWS, DROPS_SLOTS
 
 # What a sender notes for itself, EXPERTS words of each: where its turns begin among the slots that are sent; by expert, how many slots go to it; where its
-# rows begin among those of all ranks; how many come; and what is to be added to the number of a slot in its turn to get its row.
+# rows begin among those of all ranks; how many come; what is to be added to the number of a slot that is sent to get its row; and the
+# place of the next slot of each turn.
 TURN_BEGINS = tl.constexpr(0)
 SENT = tl.constexpr(1)
 ROW_BEGINS = tl.constexpr(2)
 CAME = tl.constexpr(3)
 SHIFT = tl.constexpr(4)
-NOTES = tl.constexpr(5)
+NEXT_PLACE = tl.constexpr(5)
+NOTES = tl.constexpr(6)
+# Stands for the place of a row that there is not: less than any, even with an offset.
+NOWHERE = tl.constexpr(-(1 << 40))
 # Tiles that a sender writes to the table at a time.
 TABLE_TILES = tl.constexpr(16)
 
@@ -65,27 +69,19 @@ def expert_of(turn, local, rank, WORLD: tl.constexpr):
 
 
 @triton.jit
-def match_turns(ids_ptr, first, end, experts, local, rank, WORLD: tl.constexpr, PART: tl.constexpr, EXPERTS: tl.constexpr):
-    """[PART, EXPERTS]: 1 where slot first + i has the turn."""
-    slot = first + tl.arange(0, PART)
-    turn = turns_of(tl.load(ids_ptr + slot, mask=slot < end, other=-1), experts, local, rank, WORLD)
-    return (turn[:, None] == tl.arange(0, EXPERTS)[None, :]).to(tl.int32)
-
-
-@triton.jit
-def count_part(ids_ptr, counts_ptr, first, end, experts, local, rank, WORLD: tl.constexpr, PART: tl.constexpr, EXPERTS: tl.constexpr):
+def count_part(ids_ptr, counts_ptr, first, end, experts, local, rank, WORLD: tl.constexpr, EXPERTS: tl.constexpr):
     """counts_ptr [EXPERTS]: of the slots from first to end, by turn."""
-    counts = tl.zeros((PART, EXPERTS), tl.int32)
-    for part in range(first, end, PART):
-        counts += match_turns(ids_ptr, part, end, experts, local, rank, WORLD, PART, EXPERTS)
-    tl.store(counts_ptr + tl.arange(0, EXPERTS), tl.sum(counts, axis=0))
+    tl.store(counts_ptr + tl.arange(0, EXPERTS), tl.zeros((EXPERTS,), tl.int32))
+    __syncthreads()
+    for slot in range(first + tid(0), end, num_threads()):
+        turn = turns_of(ld(ids_ptr + slot), experts, local, rank, WORLD)
+        if turn >= 0:
+            atomic_add(counts_ptr + turn, 1, scope="gpu", semantic="relaxed")
 
 
 @triton.jit
-def place_part(ids_ptr, counts_ptr, notes_ptr, list_ptr, places_ptr, error_ptr, sender, first, end, experts, local, capacity, rank,
-               WORLD: tl.constexpr, SENDERS: tl.constexpr, PART: tl.constexpr, EXPERTS: tl.constexpr):
-    """From the counts of all senders [SENDERS, EXPERTS]: this one's part of list_ptr, the slots in the order in which they are sent, and of places_ptr [slots], -1 for slots that have
-    no row; and notes. How many slots are sent."""
+def note_turns(counts_ptr, notes_ptr, error_ptr, sender, experts, local, capacity, rank, WORLD: tl.constexpr, SENDERS: tl.constexpr, EXPERTS: tl.constexpr):
+    """From the counts of all senders [SENDERS, EXPERTS]. How many slots are sent."""
     turn = tl.arange(0, EXPERTS)
     before = tl.zeros((EXPERTS,), tl.int32)
     chosen = tl.zeros((EXPERTS,), tl.int32)
@@ -94,27 +90,39 @@ def place_part(ids_ptr, counts_ptr, notes_ptr, list_ptr, places_ptr, error_ptr, 
         chosen += counts
         before += tl.where(other < sender, counts, 0)
     sent = tl.minimum(chosen, capacity)
-    begins = tl.cumsum(sent, axis=0) - sent
-    tl.store(notes_ptr + TURN_BEGINS * EXPERTS + turn, begins)
-    tl.store(notes_ptr + SENT * EXPERTS + expert_of(turn, local, rank, WORLD), sent, mask=turn < experts)
-    if sender == 0:
-        tl.store(notes_ptr + CAME * EXPERTS + expert_of(turn, local, rank, WORLD), chosen, mask=turn < experts)
+    expert = expert_of(turn, local, rank, WORLD)
+    tl.store(notes_ptr + TURN_BEGINS * EXPERTS + turn, tl.cumsum(sent, axis=0) - sent)
+    tl.store(notes_ptr + NEXT_PLACE * EXPERTS + turn, before)
+    tl.store(notes_ptr + SENT * EXPERTS + expert, sent, mask=turn < experts)
+    tl.store(notes_ptr + CAME * EXPERTS + expert, chosen, mask=turn < experts)
     __syncthreads()
     if sender == 0:
-        for expert in range(tid(0), experts, num_threads()):
-            count = ld(notes_ptr + CAME * EXPERTS + expert).to(tl.int64)
+        for each in range(tid(0), experts, num_threads()):
+            count = ld(notes_ptr + CAME * EXPERTS + each).to(tl.int64)
             if count > capacity:
-                report(error_ptr, DROPS_SLOTS, expert, count, tl.cast(capacity, tl.int64))
+                report(error_ptr, DROPS_SLOTS, each, count, tl.cast(capacity, tl.int64))
+    return tl.sum(sent, axis=0)
+
+
+@triton.jit
+def place_part(ids_ptr, notes_ptr, list_ptr, places_ptr, first, end, experts, local, capacity, rank, WORLD: tl.constexpr, PART: tl.constexpr,
+               EXPERTS: tl.constexpr):
+    """This sender's part of list_ptr, the slots in the order in which they are sent, and of places_ptr [slots], -1 for slots that have no row."""
+    number = tl.arange(0, PART)
     for part in range(first, end, PART):
-        matches = match_turns(ids_ptr, part, end, experts, local, rank, WORLD, PART, EXPERTS)
-        place = tl.sum(matches * (before[None, :] + tl.cumsum(matches, axis=0) - 1), axis=1)
-        begin = tl.sum(matches * begins[None, :], axis=1)
-        has_row = (tl.sum(matches, axis=1) > 0) & (place < capacity)
-        slot = part + tl.arange(0, PART)
+        slot = part + number
+        turn = turns_of(tl.load(ids_ptr + slot, mask=slot < end, other=-1), experts, local, rank, WORLD)
+        is_same = turn[:, None] == turn[None, :]
+        earlier = tl.sum((is_same & (number[:, None] > number[None, :])).to(tl.int32), axis=1)
+        later = tl.sum((is_same & (number[:, None] < number[None, :])).to(tl.int32), axis=1)
+        place = tl.load(notes_ptr + NEXT_PLACE * EXPERTS + turn, mask=turn >= 0, other=0) + earlier
+        begin = tl.load(notes_ptr + TURN_BEGINS * EXPERTS + turn, mask=turn >= 0, other=0)
+        has_row = (turn >= 0) & (place < capacity)
         tl.store(list_ptr + begin + place, slot.to(tl.int32), mask=has_row)
         tl.store(places_ptr + slot, tl.where(has_row, place, -1), mask=slot < end)
-        before += tl.sum(matches, axis=0)
-    return tl.sum(sent, axis=0)
+        __syncthreads()
+        tl.store(notes_ptr + NEXT_PLACE * EXPERTS + turn, place + 1, mask=(turn >= 0) & (later == 0))
+        __syncthreads()
 
 
 @triton.jit
@@ -197,16 +205,17 @@ def send_rows(x_ptr, ids_ptr, list_ptr, places_ptr, shift_ptr, rows_ptr, origins
         tl.store(places_ptr + slot, tl.full((UNIT,), -1, tl.int32), mask=(peer >= 0) & (row >= max_rows))
         first_peer = tl.min(tl.where(is_kept, peer, WORLD), axis=0)
         end_peer = tl.max(tl.where(is_kept, peer, -1), axis=0) + 1
-        from_start = (slot // TOP_K).to(tl.int64) * hidden
-        to_start = row.to(tl.int64) * hidden
-        for begin in range(0, hidden, CHUNK):
-            is_lane = (lanes < hidden - begin)[None, :]
-            values = tl.load(x_ptr + (from_start + begin)[:, None] + lanes[None, :], mask=is_kept[:, None] & is_lane)
-            for target in range(first_peer, end_peer):
-                tl.store(dl.symm_at(rows_ptr, target) + (to_start + begin)[:, None] + lanes[None, :], values,
-                         mask=(is_kept & (peer == target))[:, None] & is_lane)
+        # Rows of a unit are seldom of more than one rank, unless experts have few.
         for target in range(first_peer, end_peer):
-            tl.store(dl.symm_at(origins_ptr, target) + row, slot + rank * max_slots, mask=is_kept & (peer == target))
+            is_there = is_kept & (peer == target)
+            from_row = tl.where(is_there, (slot // TOP_K).to(tl.int64) * hidden, NOWHERE)[:, None] + lanes[None, :]
+            to_row = (row.to(tl.int64) * hidden)[:, None] + lanes[None, :]
+            to_ptr = dl.symm_at(rows_ptr, target)
+            for begin in range(0, hidden, CHUNK):
+                # By elements, as addresses are: rows' own masks would go through shared memory each time.
+                mask = (from_row >= 0) & (lanes < hidden - begin)[None, :]
+                tl.store(to_ptr + begin + to_row, tl.load(x_ptr + begin + from_row, mask=mask), mask=mask)
+            tl.store(dl.symm_at(origins_ptr, target) + row, slot + rank * max_slots, mask=is_there)
         __syncthreads()
         for target in range(first_peer, end_peer):
             tl.atomic_add(dl.symm_at(arrived_ptr, target) + row // BLOCK_M, tl.full((UNIT,), 1, tl.int64), mask=is_kept & (peer == target),
@@ -231,10 +240,9 @@ def send(x_ptr, ids_ptr, push_ptr, origins_ptr, arrived_ptr, words_ptr, counts_p
     notes_ptr += sender * NOTES * EXPERTS
     for box in range(sender * num_threads() + tid(0), tl.cdiv(max_rows, BLOCK_M), SENDERS * num_threads()):
         st(arrived_ptr + box, tl.cast(0, tl.int64), scope="sys", semantic="relaxed")
-    count_part(ids_ptr, counts_ptr + sender * EXPERTS, first, end, experts, local, rank, WORLD, PART, EXPERTS)
+    count_part(ids_ptr, counts_ptr + sender * EXPERTS, first, end, experts, local, rank, WORLD, EXPERTS)
     counted = meet(meeting_ptr, (2 * call - 1) * SENDERS)
-    sent = place_part(ids_ptr, dl.consume_token(counts_ptr, counted), notes_ptr, list_ptr, places_ptr, error_ptr, sender, first, end, experts, local, capacity,
-                      rank, WORLD, SENDERS, PART, EXPERTS)
+    sent = note_turns(dl.consume_token(counts_ptr, counted), notes_ptr, error_ptr, sender, experts, local, capacity, rank, WORLD, SENDERS, EXPERTS)
     words_ptr += (call % 2) * WORLD * experts
     for peer in range(sender, WORLD, SENDERS):
         for expert in range(tid(0), experts, num_threads()):
@@ -242,6 +250,7 @@ def send(x_ptr, ids_ptr, push_ptr, origins_ptr, arrived_ptr, words_ptr, counts_p
                semantic="release")
     if (sender == 0) & (tid(0) == 0):
         st(combine_call_ptr, call)
+    place_part(ids_ptr, notes_ptr, list_ptr, places_ptr, first, end, experts, local, capacity, rank, WORLD, PART, EXPERTS)
     placed = meet(meeting_ptr, 2 * call * SENDERS)
     told = dl.wait(words_ptr, WORLD * experts, "sys", "acquire", waitValue=call << 32, compare="ge")
     note_rows(dl.consume_token(words_ptr, told), notes_ptr, experts, local, rank, WORLD, EXPERTS)
@@ -352,8 +361,8 @@ def return_tile(result, origins_ptr, slots_ptr, row, end, column, N, max_slots, 
     # Rows lie by source: seldom are they of more than two.
     for target in range(tl.min(tl.where(is_row, source, WORLD), axis=0), tl.max(tl.where(is_row, source, -1), axis=0) + 1):
         slot = origin - target * max_slots
-        is_there = is_row & (slot >= 0) & (slot < max_slots)
-        tl.store(dl.symm_at(slots_ptr, target) + column + (slot.to(tl.int64) * N)[:, None] + columns[None, :], result, mask=is_there[:, None] & is_column)
+        place = tl.where(is_row & (slot >= 0) & (slot < max_slots), slot.to(tl.int64) * N, NOWHERE)[:, None] + columns[None, :]
+        tl.store(dl.symm_at(slots_ptr, target) + column + place, result, mask=(place >= 0) & is_column)
 
 
 @triton.jit

@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view operation = "expert_parallel_fused";
 constexpr std::string_view kernelFile = "expert_parallel/fused";
 /// NOTES of the device code.
-constexpr int64_t notes = 5;
+constexpr int64_t notes = 6;
 /// The words of PerRank::counters.
 enum Counter : uint32_t { Meeting, Ready, DispatchCall, CombineCall, Arrivals, numCounters };
 
@@ -238,7 +238,7 @@ KernelCall FusedExpertParallel::dispatchCall(const runtime::Rank &rank, const Na
   const TileConfig &tile = planValue.dispatchTile;
   const int64_t tiles = mostTilesOf(options.maxRows, local, tile.blockM) * ceilDivide(problem.n, tile.blockN);
   // Elements of a row that a thread moves by so many accesses of 16 bytes: the latency of memory is paid once for all of them.
-  constexpr int64_t accesses = 8, bytesOfAccess = 16, leastChunk = 16, partElements = 8192;
+  constexpr int64_t accesses = 8, bytesOfAccess = 16, leastChunk = 16, slotsOfPart = 128;
   const int64_t chunk = tile.numWarps * rank.attributes().warpSize * accesses * bytesOfAccess /
                         static_cast<int64_t>(sizeOf(options.dtype)) / planValue.unit;
   const uint32_t width = powerOfTwoFor(options.experts);
@@ -278,8 +278,7 @@ KernelCall FusedExpertParallel::dispatchCall(const runtime::Rank &rank, const Na
        {"TOP_K", options.topK},
        {"SENDERS", planValue.senders},
        {"PACE", planValue.pace},
-       {"PART", std::min<int64_t>(std::clamp<int64_t>(partElements / width, 8, 512),
-                                  powerOfTwoFor(ceilDivide(maxSlots, planValue.senders)))},
+       {"PART", std::min<int64_t>(slotsOfPart, powerOfTwoFor(ceilDivide(maxSlots, planValue.senders)))},
        {"EXPERTS", width},
        {"LOCAL", powerOfTwoFor(local)},
        {"UNIT", planValue.unit},

@@ -31,7 +31,7 @@ namespace ditron::tool {
 namespace {
 
 struct FusedBenchOptions {
-  std::string target = "sim:sm_90a", dtype = "bf16", shape = "256x128x8x2";
+  std::string target = "sim:sm_80", dtype = "bf16", shape = "256x128x8x2";
   uint32_t ranks = 4, timedCalls = 10, sms = 8;
   std::vector<int64_t> tokens = {64};
   int64_t maxRows = 0;

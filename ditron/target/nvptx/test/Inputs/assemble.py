@@ -332,7 +332,7 @@ for columns, stages, transposed, activation in [(256, 3, True, "swiglu"), (128, 
     options = f"--num-warps 8 --num-stages {stages}"
     cases.append((library("expert_parallel/fused"), "dispatch_gemm", "*bf16:16, *i32, *bf16:16, *bf16:16, *bf16:16, *bf16:16, *i32:16, *i64:16, *i64:16" + ", *i32:16" * 8 +
                   ", *i64:16" * 5 + ", i64" + ", i32:16" * 4 + ", i64" * 4 + ", i32" +
-                  constexpr(WORLD=8, TOP_K=8, SENDERS=24, PACE=93, PART=32, EXPERTS=256, LOCAL=32, UNIT=16, CHUNK=1024) + products +
+                  constexpr(WORLD=8, TOP_K=8, SENDERS=24, PACE=93, PART=128, EXPERTS=256, LOCAL=32, UNIT=16, CHUNK=1024) + products +
                   constexpr(ACTIVATION=activation, PRECISION="ieee"), options, "tight"))
     cases.append((library("expert_parallel/fused"), "gemm_combine", "*bf16:16, *bf16:16, *bf16:16, *fp32" + ", *i32:16" * 4 + ", *bf16:16" + ", *i64:16" * 4 +
                   ", i64" + ", i32:16" * 4 + ", i64, i32" + constexpr(WORLD=8, TOP_K=8, CHUNK=2048) + products + constexpr(PRECISION="ieee") +
