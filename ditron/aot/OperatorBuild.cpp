@@ -3,11 +3,11 @@
 
 #include "ditron/aot/ShapeText.h"
 #include "ditron/ops/AllGatherGemm.h"
-#include "ditron/ops/Attention.h"
 #include "ditron/ops/Gemm.h"
 #include "ditron/ops/GemmAllReduce.h"
 #include "ditron/ops/GemmReduceScatter.h"
 #include "ditron/ops/RowWise.h"
+#include "ditron/ops/attention/Attention.h"
 #include "ditron/ops/collectives/AllToAllV.h"
 #include "ditron/ops/collectives/Barrier.h"
 #include "ditron/ops/collectives/Collective.h"
@@ -297,7 +297,7 @@ Status addAttention(Workbench &bench) {
   RecordingProvider kernels(bench.builder, bench.order.target);
   DITRON_ASSIGN_OR_RETURN(const runtime::Pointer any, operands.add(problem.dtype));
   bench.note.plan = ops::chooseAttentionPlan(problem, bench.order.target).text();
-  return ops::prepareAttention(kernels, operands.world->rank(0), problem, any, any, any, any).status();
+  return ops::prepareAttention(kernels, operands.world->rank(0), problem, {any, any, any, any}).status();
 }
 
 enum class RowOperator { Softmax, RmsNorm, LayerNorm };

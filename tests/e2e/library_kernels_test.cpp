@@ -1,16 +1,13 @@
 //===- library_kernels_test.cpp - Kernels of one GPU against plain references ---------------------------------------------===//
 //
-// The matrix product by pointers and by descriptors, softmax and RMSNorm in both forms, layer norm, attention: shapes that no tile divides,
+// The matrix product by pointers and by descriptors, softmax and RMSNorm in both forms, layer norm: shapes that no tile divides,
 // padded rows, all types; choice and text form of plans; what is refused. The product runs on the simulated Hopper as well,
 // where it is the warp-specialised program of tensor copies and warpgroup multiplies.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "KernelTest.h"
+#include "LibraryMachine.h"
 #include "ditron/compiler/KernelInterface.h"
-#include "ditron/jit/Jit.h"
-#include "ditron/ops/Attention.h"
 #include "ditron/ops/Gemm.h"
-#include "ditron/ops/Reference.h"
 #include "ditron/ops/RowWise.h"
 
 #include <fmt/format.h>
@@ -23,49 +20,6 @@ using ops::GemmPlan;
 using ops::GemmProblem;
 using ops::MatrixOrder;
 using testing::HasSubstr;
-
-/// One simulated GPU of a target, or the one under test, with its compiler.
-struct Machine {
-  std::unique_ptr<World> world;
-  jit::Jit *jit = nullptr;
-
-  explicit Machine(const std::string &target) {
-    auto made = World::local(1, target, {});
-    EXPECT_OK(made);
-    world = std::move(made).value();
-    jit = &jitFor(world->target());
-  }
-  Rank &rank() { return world->rank(0); }
-  Buffer put(DataType type, const std::vector<float> &values) {
-    auto buffer = rank().allocate(type, values.size(), "operand");
-    EXPECT_OK(buffer);
-    EXPECT_OK(buffer->uploadFloats(values));
-    return std::move(buffer).value();
-  }
-  /// Memory in which an element that is not written shows.
-  Buffer unwritten(DataType type, size_t count) {
-    return put(type, std::vector<float>(count, std::numeric_limits<float>::quiet_NaN()));
-  }
-  /// Runs the call `times` times and gives what `out` holds then.
-  std::vector<float> run(const Expected<ops::PreparedCall> &call, const Buffer &out, int times = 1) {
-    EXPECT_OK(call);
-    for (int i = 0; i < times && call.isOk(); ++i)
-      EXPECT_OK(call->enqueue(rank().stream()));
-    EXPECT_OK(world->synchronize());
-    auto values = out.downloadFloats();
-    EXPECT_OK(values);
-    return values.isOk() ? *values : std::vector<float>();
-  }
-};
-
-void expectWithin(const std::vector<float> &actual, const std::vector<double> &expected, double relative,
-                  const std::string &what) {
-  ASSERT_EQ(actual.size(), expected.size()) << what;
-  const ops::Comparison comparison = ops::compare(actual, expected, {relative});
-  EXPECT_TRUE(comparison.passed()) << what << ": element " << comparison.worstIndex << " is "
-                                   << actual[comparison.worstIndex] << ", expected "
-                                   << expected[comparison.worstIndex] << ", allowed error " << comparison.allowed;
-}
 
 //===--------------------------------------------------------------------------------------------------------------===//
 // Matrix product
@@ -313,146 +267,6 @@ TEST(LibraryRowPlans, RefuseWhatCannotBe) {
               HasSubstr("98 elements apart"));
 }
 
-//===--------------------------------------------------------------------------------------------------------------===//
-// Attention
-//===--------------------------------------------------------------------------------------------------------------===//
-
-struct AttentionCase {
-  const char *name;
-  const char *target;
-  ops::AttentionProblem problem;
-  ops::AttentionPlan plan;
-};
-void PrintTo(const AttentionCase &p, std::ostream *stream) { *stream << p.name; }
-
-class LibraryAttention : public testing::TestWithParam<AttentionCase> {};
-
-TEST_P(LibraryAttention, Forward) {
-  const auto &[name, target, problem, plan] = GetParam();
-  Machine machine(target ? target : targetUnderTest());
-  const int64_t queries = problem.queries, keys = problem.keys, depth = problem.headDim;
-  const int64_t heads = problem.batch * problem.heads, group = problem.heads / problem.kvHeads;
-  const std::vector<float> q = randomFloats(heads * queries * depth, 31, -2, 2, problem.dtype);
-  const std::vector<float> k = randomFloats(heads / group * keys * depth, 32, -2, 2, problem.dtype);
-  const std::vector<float> v = randomFloats(heads / group * keys * depth, 33, -2, 2, problem.dtype);
-  Buffer qBuffer = machine.put(problem.dtype, q), kBuffer = machine.put(problem.dtype, k), vBuffer = machine.put(problem.dtype, v);
-  Buffer out = machine.unwritten(problem.dtype, q.size());
-  const std::vector<float> actual = machine.run(
-      ops::prepareAttention(*machine.jit, machine.rank(), problem, qBuffer, kBuffer, vBuffer, out, plan), out);
-  std::vector<double> expected(q.size(), 0.0);
-  const double scale = problem.scale.value_or(1 / std::sqrt(static_cast<double>(depth)));
-  for (int64_t head = 0; head < heads; ++head)
-    for (int64_t query = 0; query < queries; ++query) {
-      const int64_t seen = problem.causal ? std::clamp<int64_t>(query + keys - queries + 1, 0, keys) : keys;
-      const int64_t kvHead = head / problem.heads * problem.kvHeads + head % problem.heads / group;
-      std::vector<double> scores(seen);
-      double largest = -INFINITY, sum = 0;
-      for (int64_t key = 0; key < seen; ++key) {
-        for (int64_t d = 0; d < depth; ++d)
-          scores[key] += double(q[(head * queries + query) * depth + d]) * k[(kvHead * keys + key) * depth + d];
-        largest = std::max(largest, scores[key] *= scale);
-      }
-      for (double &score : scores)
-        sum += score = std::exp(score - largest);
-      for (int64_t key = 0; key < seen; ++key)
-        for (int64_t d = 0; d < depth; ++d)
-          expected[(head * queries + query) * depth + d] += scores[key] / sum * v[(kvHead * keys + key) * depth + d];
-    }
-  expectWithin(actual, expected, problem.dtype == DataType::BF16 ? 1.6e-2 : 3e-3, name);
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    All, LibraryAttention,
-    testing::Values(
-        AttentionCase{"causal",
-                      nullptr,
-                      {.heads = 2, .kvHeads = 2, .queries = 70, .keys = 70, .headDim = 64, .causal = true},
-                      {.blockM = 32, .blockN = 32, .numWarps = 4}},
-        AttentionCase{
-            "grouped",
-            nullptr,
-            {.batch = 2, .heads = 4, .kvHeads = 2, .queries = 33, .keys = 50, .headDim = 32, .dtype = DataType::F16},
-            {.blockM = 16, .blockN = 16, .numWarps = 4}},
-        AttentionCase{"more_keys_than_queries",
-                      nullptr,
-                      {.queries = 20, .keys = 100, .headDim = 32, .causal = true},
-                      {.blockM = 16, .blockN = 32, .numWarps = 4}},
-        AttentionCase{"queries_without_keys",
-                      nullptr,
-                      {.queries = 60, .keys = 25, .headDim = 32, .causal = true},
-                      {.blockM = 32, .blockN = 32, .numWarps = 4}},
-        AttentionCase{"wide_head",
-                      nullptr,
-                      {.queries = 64, .keys = 130, .headDim = 128, .causal = true, .scale = 0.2},
-                      {.blockM = 64, .blockN = 64, .numWarps = 4}},
-        AttentionCase{"hopper",
-                      "sim:sm_90a",
-                      {.heads = 2, .queries = 150, .keys = 150, .headDim = 64, .causal = true},
-                      {.blockM = 128, .blockN = 64, .numWarps = 8}},
-        AttentionCase{"fetched_causal",
-                      "sim:sm_90a",
-                      {.heads = 2, .queries = 390, .keys = 390, .headDim = 64, .causal = true},
-                      {.blockM = 128, .blockN = 64, .numWarps = 8, .movement = ops::AttentionMovement::Descriptors}},
-        AttentionCase{"fetched_whole",
-                      "sim:sm_90a",
-                      {.heads = 2, .queries = 256, .keys = 384, .headDim = 128},
-                      {.blockM = 128, .blockN = 128, .numWarps = 8, .movement = ops::AttentionMovement::Descriptors}},
-        AttentionCase{
-            "fetched_grouped",
-            "sim:sm_90a",
-            {.batch = 2, .heads = 4, .kvHeads = 2, .queries = 130, .keys = 201, .headDim = 64, .dtype = DataType::F16},
-            {.blockM = 128, .blockN = 128, .numWarps = 8, .movement = ops::AttentionMovement::Descriptors}},
-        AttentionCase{"fetched_more_keys",
-                      "sim:sm_90a",
-                      {.queries = 70, .keys = 451, .headDim = 128, .causal = true, .scale = 0.2},
-                      {.blockM = 128,
-                       .blockN = 64,
-                       .numWarps = 8,
-                       .numStages = 3,
-                       .movement = ops::AttentionMovement::Descriptors}},
-        AttentionCase{"fetched_queries_without_keys",
-                      "sim:sm_90a",
-                      {.queries = 300, .keys = 100, .headDim = 64, .causal = true},
-                      {.blockM = 64, .blockN = 64, .numWarps = 4, .movement = ops::AttentionMovement::Descriptors}},
-        AttentionCase{"fetched_one_slot",
-                      "sim:sm_90a",
-                      {.queries = 128, .keys = 300, .headDim = 64},
-                      {.blockM = 128,
-                       .blockN = 64,
-                       .numWarps = 8,
-                       .numStages = 1,
-                       .movement = ops::AttentionMovement::Descriptors}},
-        AttentionCase{
-            "fetched_more_tiles_than_programs",
-            "sim:sm_90a",
-            {.batch = 3, .heads = 15, .kvHeads = 5, .queries = 290, .keys = 290, .headDim = 64, .causal = true},
-            {.blockM = 64, .blockN = 64, .numWarps = 4, .movement = ops::AttentionMovement::Descriptors}},
-        AttentionCase{"fetched_by_four_warpgroups",
-                      "sim:sm_90a",
-                      {.heads = 3, .queries = 500, .keys = 500, .headDim = 64, .causal = true},
-                      {.blockM = 256,
-                       .blockN = 64,
-                       .numWarps = 16,
-                       .numStages = 3,
-                       .movement = ops::AttentionMovement::Descriptors}},
-        AttentionCase{"descriptors_without_copies",
-                      "sim:sm_80",
-                      {.queries = 70, .keys = 90, .headDim = 32, .causal = true},
-                      {.blockM = 64, .blockN = 32, .numWarps = 4, .movement = ops::AttentionMovement::Descriptors}}),
-    [](const auto &info) { return info.param.name; });
-
-TEST(LibraryAttentionPlans, RefuseWhatCannotBe) {
-  Machine machine(targetUnderTest());
-  Buffer x = machine.put(DataType::BF16, std::vector<float>(64));
-  auto message = [&](const ops::AttentionProblem &problem) {
-    return statusOf(ops::prepareAttention(*machine.jit, machine.rank(), problem, x, x, x, x)).message();
-  };
-  EXPECT_THAT(message({.heads = 3, .kvHeads = 2, .queries = 1, .keys = 1}), HasSubstr("must divide"));
-  EXPECT_THAT(message({.queries = 1, .keys = 1, .headDim = 80}), HasSubstr("heads of 80"));
-  EXPECT_THAT(message({.queries = 0, .keys = 1}), HasSubstr("queries 0"));
-  EXPECT_THAT(message({.queries = 1, .keys = 1, .dtype = DataType::F32}), HasSubstr("bf16 and fp16"));
-}
-
 /// A library that is installed has no kernels/ folder beside it.
 TEST(LibrarySources, FilesImportOnlyWhatIsEmbedded) {
   size_t imports = 0;
@@ -481,7 +295,8 @@ TEST(LibrarySources, FilesImportOnlyWhatIsEmbedded) {
     EXPECT_OK(names);
   }
   EXPECT_GT(imports, 0u);
-  EXPECT_THAT(ops::libraryKernel("gem", "gemm").status().message(), HasSubstr("no kernel file 'gem'; it has attention, "));
+  EXPECT_THAT(ops::libraryKernel("gem", "gemm").status().message(),
+              HasSubstr("no kernel file 'gem'; it has attention/forward, "));
 }
 
 } // namespace

@@ -6,12 +6,12 @@
 #include "ditron/aot/OperatorBuild.h"
 
 #include "ditron/ops/AllGatherGemm.h"
-#include "ditron/ops/Attention.h"
 #include "ditron/ops/Gemm.h"
 #include "ditron/ops/GemmAllReduce.h"
 #include "ditron/ops/GemmReduceScatter.h"
 #include "ditron/ops/Reference.h"
 #include "ditron/ops/RowWise.h"
+#include "ditron/ops/attention/Attention.h"
 #include "ditron/ops/collectives/AllToAllV.h"
 #include "ditron/ops/collectives/Barrier.h"
 #include "ditron/ops/collectives/Collective.h"
@@ -351,8 +351,8 @@ TEST(OperatorBuild, operatorsOnOneGpu) {
           each = bench.random(0, DataType::BF16, 2 * 64 * 32);
         const ops::AttentionProblem problem = {
             .heads = 2, .kvHeads = 2, .queries = 64, .keys = 64, .headDim = 32, .causal = true};
-        DITRON_ASSIGN_OR_RETURN(const ops::PreparedCall call,
-                                ops::prepareAttention(kernels, bench.world->rank(0), problem, p[0], p[1], p[2], p[3]));
+        DITRON_ASSIGN_OR_RETURN(const ops::PreparedCall call, ops::prepareAttention(kernels, bench.world->rank(0),
+                                                                                    problem, {p[0], p[1], p[2], p[3]}));
         return call.enqueue(bench.world->rank(0).stream());
       });
   for (const char *op : {"softmax", "rms_norm", "layer_norm"})

@@ -2,6 +2,8 @@
 #include "base/NormalData.h"
 #include "bench/KernelBench.h"
 
+#include "ditron/ops/attention/AttentionReference.h"
+
 #include <cmath>
 #include <fmt/format.h>
 
@@ -21,8 +23,7 @@ public:
 private:
   Status benchShape(const std::string &shape);
   Expected<double> error(const ops::AttentionProblem &problem);
-  /// The result for one query in double precision.
-  std::vector<double> expectedRow(const ops::AttentionProblem &problem, int64_t batch, int64_t head, int64_t query) const;
+  ops::AttentionReference reference(const ops::AttentionProblem &problem) const;
 
   bool causal;
   std::optional<NormalData> data;
@@ -55,29 +56,14 @@ Status AttentionBench::run(const Knobs &knobs) {
   return finish(std::move(rows), nlohmann::ordered_json::object(), table);
 }
 
-std::vector<double> AttentionBench::expectedRow(const ops::AttentionProblem &problem, int64_t batch, int64_t head,
-                                                int64_t query) const {
-  const int64_t depth = problem.headDim;
-  const int64_t keys = problem.causal ? query + 1 : problem.keys;
-  const uint64_t qRow = ((batch * problem.heads + head) * problem.queries + query) * depth;
-  const uint64_t kvHead = (batch * problem.kvHeads + head * problem.kvHeads / problem.heads) * problem.keys * depth;
-  std::vector<double> scores(keys), result(depth);
-  double largest = -INFINITY, sum = 0;
-  for (int64_t key = 0; key < keys; ++key) {
-    for (int64_t d = 0; d < depth; ++d)
-      scores[key] += double(data->at(1, qRow + d)) * data->at(2, kvHead + key * depth + d);
-    scores[key] /= std::sqrt(static_cast<double>(depth));
-    largest = std::max(largest, scores[key]);
-  }
-  for (int64_t key = 0; key < keys; ++key) {
-    const double power = std::exp(scores[key] - largest);
-    sum += power;
-    for (int64_t d = 0; d < depth; ++d)
-      result[d] += power * data->at(3, kvHead + key * depth + d);
-  }
-  for (double &value : result)
-    value /= sum;
-  return result;
+ops::AttentionReference AttentionBench::reference(const ops::AttentionProblem &problem) const {
+  auto operand = [this, depth = problem.headDim](uint64_t stream, int64_t heads, int64_t rows) {
+    return [this, depth, stream, heads, rows](int64_t batch, int64_t head, int64_t row, int64_t column) -> double {
+      return data->at(stream, ((batch * heads + head) * rows + row) * depth + column);
+    };
+  };
+  return {problem, operand(1, problem.heads, problem.queries), operand(2, problem.kvHeads, problem.keys),
+          operand(3, problem.kvHeads, problem.keys)};
 }
 
 Expected<double> AttentionBench::error(const ops::AttentionProblem &problem) {
@@ -86,12 +72,13 @@ Expected<double> AttentionBench::error(const ops::AttentionProblem &problem) {
     if (std::isnan(value))
       return INFINITY;
   RelativeError error(dtype);
+  const ops::AttentionReference plain = reference(problem);
   constexpr int64_t samples = 96;
   const int64_t total = problem.batch * problem.heads * problem.queries;
   for (int64_t i = 0; i < samples; ++i) {
     const int64_t index = i * (total - 1) / (samples - 1), query = index % problem.queries;
     const int64_t head = index / problem.queries;
-    const std::vector<double> expected = expectedRow(problem, head / problem.heads, head % problem.heads, query);
+    const std::vector<double> expected = plain.row(head / problem.heads, head % problem.heads, query).out;
     for (int64_t d = 0; d < problem.headDim; ++d)
       error.add(actual[index * problem.headDim + d], expected[d]);
   }
@@ -137,7 +124,7 @@ Status AttentionBench::benchShape(const std::string &shape) {
     progress.activity(fmt::format("{}: {}", shape, plan.text()));
     reached(&plan - plans.data(), plans.size() + 1);
     DITRON_RETURN_IF_ERROR(poison(out));
-    Expected<ops::PreparedCall> call = ops::prepareAttention(*jit, rank(), problem, q, k, v, out, plan);
+    Expected<ops::PreparedCall> call = ops::prepareAttention(*jit, rank(), problem, {q, k, v, out}, plan);
     if (!call.isOk()) {
       lastProblem = call.status();
       note(fmt::format("{}: {}: {}", shape, plan.text(), call.status().message()));

@@ -13,9 +13,9 @@
 #include "overlap/PlantedFault.h"
 
 #include "ditron/jit/Jit.h"
-#include "ditron/ops/Attention.h"
 #include "ditron/ops/Gemm.h"
 #include "ditron/ops/RowWise.h"
+#include "ditron/ops/attention/Attention.h"
 #include "ditron/support/Knobs.h"
 
 #include <nlohmann/json.hpp>

@@ -100,7 +100,7 @@ Status OrderBench::benchAttentionOf(const ops::AttentionProblem &problem) {
   DITRON_ASSIGN_OR_RETURN(const runtime::Buffer v, operand(count, 3));
   DITRON_ASSIGN_OR_RETURN(const runtime::Buffer out, operand(count, 4));
   return compare("attention", shape, out,
-                 [&](jit::Jit &compiler) { return ops::prepareAttention(compiler, rank(), problem, q, k, v, out); });
+                 [&](jit::Jit &compiler) { return ops::prepareAttention(compiler, rank(), problem, {q, k, v, out}); });
 }
 
 Status OrderBench::compare(const std::string &kernel, const std::string &shape, const runtime::Buffer &out,

@@ -112,8 +112,8 @@ cases += [
      constexpr(WORLD_SIZE=8, **exchange, PULLS=True, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 8"),
     (library("gemm_all_reduce"), "gather_rows", "*bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32:16, i32:16, i32:16, i32:16, i32" +
      constexpr(WORLD_SIZE=8, **exchange, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 8", "tight"),
-    (library("attention"), "attention_forward", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, i32:16, i32, i32:16, i32:16, fp32" +
-     constexpr(CAUSAL=True, HEAD_DIM=64, BLOCK_M=64, BLOCK_N=32), "--num-warps 4 --num-stages 2"),
+    (library("attention/forward"), "attention_forward", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, i32:16, i32, i32:16, i32:16, fp32" +
+     constexpr(CAUSAL=True, HEAD_DIM=64, BLOCK_M=64, BLOCK_N=32) + ", *fp32:16", "--num-warps 4 --num-stages 2"),
     (library("tile_link"), "begin_call", "*i64:16, *i64:16, *i64:16, *i64:16, i32"),
     (library("tile_link"), "gemm_ring_reduce_scatter", "*fp16:16, *fp16:16, *fp32:16, *fp32:16, *bf16:16, *i64, *i64, *i64" + ", i32" * 5 +
      constexpr(RING_BLOCKS=20, BLOCK_M=128, BLOCK_N=128, BLOCK_K=32, RING_M=64, RING_N=128), "--num-warps 8"),
@@ -136,8 +136,9 @@ for transposed in [True, False]:
                   constexpr(**tile), "--num-warps 8 --num-stages 5", *tight))
 for depth, causal in [(64, True), (64, False), (128, True), (128, False)]:
     tile = dict(BLOCK_M=128, BLOCK_N=128) if arch == "sm_90a" else dict(BLOCK_M=64, BLOCK_N=32)
-    cases.append((library("attention"), "attention_forward_by_descriptors", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, i32, i32, i32, i32, i32, i32:16, i32:16, fp32" +
-                  constexpr(CAUSAL=causal, HEAD_DIM=depth, **tile), f"--num-warps {8 if arch == 'sm_90a' else 4} --num-stages 2", *(["tight"] if arch == "sm_90a" else [])))
+    for lse in ["", ", *fp32:16"]:
+        cases.append((library("attention/forward_by_descriptors"), "attention_forward_by_descriptors", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, i32, i32, i32, i32, i32, i32:16, i32:16, fp32" +
+                      constexpr(CAUSAL=causal, HEAD_DIM=depth, **tile) + lse, f"--num-warps {8 if arch == 'sm_90a' else 4} --num-stages 2", *(["tight"] if arch == "sm_90a" and not lse else [])))
 decoded = ", ".join(["*bf16:16"] * 4 + ["*fp32:16", "*i32:16", "*i32:16", "*fp32:16", "*fp32:16", "*i32:16"])
 for page, rows, depth, keys in [(0, 16, 128, 64), (16, 16, 64, 128), (64, 64, 256, 32)]:
     sizes = ", i32" * 4 + ", i64:16" * 4 + ", fp32"

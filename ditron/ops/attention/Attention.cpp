@@ -1,5 +1,5 @@
 //===- Attention.cpp - Attention, forward ---------------------------------------------------------------------------------===//
-#include "ditron/ops/Attention.h"
+#include "ditron/ops/attention/Attention.h"
 
 #include "ditron/ops/GemmKernels.h"
 
@@ -18,10 +18,6 @@ constexpr std::string_view operation = "Attention";
 
 constexpr std::string_view descriptorsSuffix = " descriptors";
 
-double scaleOf(const AttentionProblem &problem) {
-  return problem.scale.value_or(1.0 / std::sqrt(static_cast<double>(problem.headDim)));
-}
-
 Status verify(const AttentionProblem &problem, const AttentionPlan &plan) {
   if (problem.dtype != DataType::BF16 && problem.dtype != DataType::F16)
     return unsupported(
@@ -31,28 +27,31 @@ Status verify(const AttentionProblem &problem, const AttentionPlan &plan) {
                                        operation, problem.batch, problem.heads, problem.kvHeads, problem.queries,
                                        problem.keys));
   if (problem.heads % problem.kvHeads != 0)
-    return invalidArgument(fmt::format("{}: {} heads on {} heads of K and V; the second must divide the first", operation,
-                                       problem.heads, problem.kvHeads));
+    return invalidArgument(fmt::format("{}: {} heads on {} heads of K and V; the second must divide the first",
+                                       operation, problem.heads, problem.kvHeads));
   if (problem.headDim != 16 && problem.headDim != 32 && problem.headDim != 64 && problem.headDim != 128 &&
       problem.headDim != 256)
-    return unsupported(fmt::format("{}: heads of {} elements; 16, 32, 64, 128 and 256 are accepted", operation,
-                                   problem.headDim));
+    return unsupported(
+        fmt::format("{}: heads of {} elements; 16, 32, 64, 128 and 256 are accepted", operation, problem.headDim));
   constexpr int64_t mostBlocks = 65535, mostElements = std::numeric_limits<int32_t>::max();
   if (problem.batch * problem.heads > mostBlocks)
     return invalidArgument(fmt::format("{}: batch {} times heads {}; at most {} are accepted", operation, problem.batch,
                                        problem.heads, mostBlocks));
   if (std::max(problem.queries, problem.keys) * problem.headDim > mostElements)
-    return invalidArgument(fmt::format("{}: {} queries and {} keys of {} elements; a head may have {} elements", operation,
-                                       problem.queries, problem.keys, problem.headDim, mostElements));
+    return invalidArgument(fmt::format("{}: {} queries and {} keys of {} elements; a head may have {} elements",
+                                       operation, problem.queries, problem.keys, problem.headDim, mostElements));
   if (plan.blockM < 16 || plan.blockN < 16)
-    return invalidArgument(fmt::format("{}: blocks {}x{}; at least 16 is accepted", operation, plan.blockM, plan.blockN));
-  if (plan.movement == AttentionMovement::Descriptors && scaleOf(problem) <= 0)
+    return invalidArgument(
+        fmt::format("{}: blocks {}x{}; at least 16 is accepted", operation, plan.blockM, plan.blockN));
+  if (plan.movement == AttentionMovement::Descriptors && problem.scaleOfScores() <= 0)
     return unsupported(
-        fmt::format("{}: the scale {} by descriptors; positive ones are accepted", operation, scaleOf(problem)));
+        fmt::format("{}: the scale {} by descriptors; positive ones are accepted", operation, problem.scaleOfScores()));
   return Status::ok();
 }
 
 } // namespace
+
+double AttentionProblem::scaleOfScores() const { return scale.value_or(1.0 / std::sqrt(static_cast<double>(headDim))); }
 
 double AttentionProblem::flops() const {
   double pairs = static_cast<double>(queries) * static_cast<double>(keys);
@@ -89,7 +88,7 @@ AttentionPlan chooseAttentionPlan(const AttentionProblem &problem, std::string_v
   AttentionPlan plan;
   Expected<TargetName> name = parseTargetName(target);
   if (name.isOk() && name->architecture.starts_with("sm_90") && (problem.headDim == 64 || problem.headDim == 128) &&
-      problem.queries > 64 && scaleOf(problem) > 0) {
+      problem.queries > 64 && problem.scaleOfScores() > 0) {
     plan.movement = AttentionMovement::Descriptors;
     plan.blockN = 128;
     return plan;
@@ -114,15 +113,17 @@ static AttentionPlan chooseFor(const AttentionProblem &problem, std::string_view
   return isAligned ? plan : chooseAttentionPlan(problem, "");
 }
 
-Expected<PreparedCall> prepareAttention(runtime::KernelProvider &kernels, runtime::Rank &rank, const AttentionProblem &problem,
-                                        runtime::Pointer q, runtime::Pointer k, runtime::Pointer v,
-                                        runtime::Pointer out, const std::optional<AttentionPlan> &plan) {
+Expected<PreparedCall> prepareAttention(runtime::KernelProvider &kernels, runtime::Rank &rank,
+                                        const AttentionProblem &problem, const AttentionOperands &operands,
+                                        const std::optional<AttentionPlan> &plan) {
+  const auto &[q, k, v, out, lse] = operands;
   const AttentionPlan chosen = plan ? *plan : chooseFor(problem, kernels.target(), {q, k, v, out});
   DITRON_RETURN_IF_ERROR(verify(problem, chosen));
   for (auto [name, pointer] : {std::pair("q", q), std::pair("k", k), std::pair("v", v), std::pair("out", out)})
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, problem.dtype));
+  if (lse)
+    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, "lse", *lse, DataType::F32));
   KernelCall call;
-  call.source = "attention";
   call.numWarps = chosen.numWarps;
   call.numStages = chosen.numStages;
   call.grid = {static_cast<uint32_t>(ceilDivide(problem.queries, chosen.blockM)),
@@ -131,15 +132,17 @@ Expected<PreparedCall> prepareAttention(runtime::KernelProvider &kernels, runtim
                     {"k_ptr", k},
                     {"v_ptr", v},
                     {"out_ptr", out},
+                    {"lse_ptr", orNone(lse.value_or(runtime::Pointer()))},
                     {"group", problem.heads / problem.kvHeads},
                     {"queries", problem.queries},
                     {"keys", problem.keys},
-                    {"score_scale", scaleOf(problem) * std::numbers::log2e},
+                    {"score_scale", problem.scaleOfScores() * std::numbers::log2e},
                     {"CAUSAL", problem.causal},
                     {"HEAD_DIM", problem.headDim},
                     {"BLOCK_M", chosen.blockM},
                     {"BLOCK_N", chosen.blockN}};
   if (chosen.movement == AttentionMovement::Descriptors) {
+    call.source = "attention/forward_by_descriptors";
     call.kernel = "attention_forward_by_descriptors";
     call.grid = {blocksFor(rank, ceilDivide(problem.queries, chosen.blockM) * problem.batch * problem.heads), 1, 1};
     call.arguments.insert(call.arguments.end(), {{"batch_heads", problem.batch * problem.heads},
@@ -147,6 +150,7 @@ Expected<PreparedCall> prepareAttention(runtime::KernelProvider &kernels, runtim
                                                  {"q_stride", problem.queries * problem.headDim},
                                                  {"kv_stride", problem.keys * problem.headDim}});
   } else {
+    call.source = "attention/forward";
     call.kernel = "attention_forward";
     call.arguments.push_back({"heads", problem.heads});
   }

@@ -1,0 +1,41 @@
+//===- AttentionReference.h - Plain attention in double precision -------------------------------------------*- C++ -*-===//
+//
+// What tests and `ditron bench attention` compare with: rows of the result one by one, by the definition. Operands are functions of places,
+// so that every layout, and operands that exist only as a formula, have the same reference.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_OPS_ATTENTION_ATTENTIONREFERENCE_H
+#define DITRON_OPS_ATTENTION_ATTENTIONREFERENCE_H
+
+#include "ditron/ops/attention/Attention.h"
+
+#include <functional>
+#include <vector>
+
+namespace ditron::ops {
+
+/// An element of a batch's head: of row `row` (a query or a key) the column `column`.
+using AttentionElement = std::function<double(int64_t batch, int64_t head, int64_t row, int64_t column)>;
+
+class AttentionReference {
+public:
+  AttentionReference(const AttentionProblem &problem, AttentionElement q, AttentionElement k, AttentionElement v)
+      : problem(problem), q(std::move(q)), k(std::move(k)), v(std::move(v)) {}
+
+  struct Row {
+    std::vector<double> out;
+    double lse; ///< -inf of a query that sees no key, whose `out` is zeros.
+  };
+  Row row(int64_t batch, int64_t head, int64_t query) const;
+
+private:
+  int64_t keyHead(int64_t head) const { return head / (problem.heads / problem.kvHeads); }
+  /// The scaled product, and -inf where the mask hides the key.
+  double score(int64_t batch, int64_t head, int64_t query, int64_t key) const;
+
+  AttentionProblem problem;
+  AttentionElement q, k, v;
+};
+
+} // namespace ditron::ops
+#endif // DITRON_OPS_ATTENTION_ATTENTIONREFERENCE_H
