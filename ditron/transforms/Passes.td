@@ -161,7 +161,8 @@ def RemoveConversions : Pass<"dgpu-remove-conversions", "::mlir::ModuleOp"> {
        convert(truncate(x)).
     3. Rematerialise: when all operations that lead to the converted value are cheap (ranges, splats, constants, arithmetic,
        shape changes), compute them again in the wanted layout if that costs less than the conversion. Operations that nobody
-       else uses cost nothing: they move.
+       else uses cost nothing: they move. A row that is loaded beside dots of warpgroups, and that only the conversion uses, is loaded in
+       the wanted layout, by several threads.
     4. Hoist conversions of loop-invariant values out of loops.
     Conversions that stay are reported by dgpu-allocate-shared: pipelining still replaces some.
   }];

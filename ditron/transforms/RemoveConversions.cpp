@@ -10,6 +10,8 @@
 // 3. Rematerialise: when all operations that lead to the converted value are cheap (ranges, splats, constants, arithmetic,
 //    shape changes), compute them again in the wanted layout if that costs less than the conversion. Operations that nobody
 //    else uses cost nothing: they move.
+//    A row that is loaded beside dots of warpgroups, and that only the conversion uses, is loaded in the wanted layout, by several threads: the
+//    conversion's barrier would stop warpgroups that compute while others multiply.
 // 4. Hoist conversions of loop-invariant values out of loops.
 // Conversions that stay are reported by dgpu-allocate-shared: pipelining still replaces some.
 //
@@ -19,7 +21,7 @@
 //
 // The cost of one operation is the number of registers that it computes per thread; a conversion costs its shuffles and selects,
 // or, through shared memory, a store and a load per 32-bit word and a fixed price for the barrier. Only the order of these
-// numbers matters. Not done: rematerialising loads, or loop arguments in a second layout.
+// numbers matters. Not done: rematerialising other loads, or loop arguments in a second layout.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/transforms/Passes.h"
@@ -37,6 +39,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/CSE.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -52,8 +55,12 @@ namespace {
 
 /// The fixed price of a barrier and the latency of shared memory, in units of one register operation.
 constexpr int64_t sharedRoundTripCost = 40;
+/// What it costs besides where warpgroups go their own ways between their dots.
+constexpr int64_t warpgroupBarrierCost = 200;
 /// Slices with more operations than this are not looked at.
 constexpr size_t maxSliceOps = 64;
+
+bool standsBesideDots(Operation *op) { return !op->getBlock()->getOps<dgpu::WarpgroupDotOp>().empty(); }
 
 int64_t conversionCost(ConvertLayoutOp convert) {
   layout::ConvertPlan plan = analysis::convertPlanOf(convert);
@@ -67,7 +74,25 @@ int64_t conversionCost(ConvertLayoutOp convert) {
   auto type = cast<RankedTensorType>(convert.getResult().getType());
   int64_t registers = dgpu::layoutOf(convert.getSource().getType()).numRegs() + dgpu::layoutOf(type).numRegs();
   int64_t words = std::max<int64_t>(1, analysis::sharedElementBytes(type.getElementType()) / 4);
-  return sharedRoundTripCost + registers * words;
+  return sharedRoundTripCost + registers * words + (standsBesideDots(convert) ? warpgroupBarrierCost : 0);
+}
+
+/// A row that is only used by a conversion beside it: it may be loaded in the layout that is wanted instead.
+bool isLoadOfOwnRow(Operation *op) {
+  auto load = dyn_cast<tile::LoadOp>(op);
+  auto type = load ? dyn_cast<RankedTensorType>(load.getType()) : RankedTensorType();
+  if (!type || type.getRank() != 1 || load.getIsVolatile() || !standsBesideDots(load))
+    return false;
+  for (Operation *user = op; user->hasOneUse();) {
+    user = *user->user_begin();
+    if (user->getBlock() != op->getBlock())
+      return false;
+    if (isa<ConvertLayoutOp>(user))
+      return true;
+    if (!isRematerialisable(user))
+      return false;
+  }
+  return false;
 }
 
 /// The operations to compute again, each with the layout of its result, operands before users.
@@ -225,7 +250,7 @@ private:
       return false;
     if (auto convert = dyn_cast<ConvertLayoutOp>(definition))
       return collect(convert.getSource(), layout, slice);
-    if (!isRematerialisable(definition))
+    if (!isRematerialisable(definition) && !isLoadOfOwnRow(definition))
       return false;
     for (OpOperand &operand : definition->getOpOperands())
       if (auto wanted = operandLayout(operand, layout); wanted && !collect(operand.get(), *wanted, slice))
@@ -245,7 +270,7 @@ private:
         leaving.insert(op);
         // A layout with more copies than the old one computes more.
         int64_t more = layout.numRegs() - dgpu::layoutOf(value.getType()).numRegs();
-        cost += isElementwise(op) ? std::max<int64_t>(0, more) : 0;
+        cost += isElementwise(op) || isa<tile::LoadOp>(op) ? std::max<int64_t>(0, more) : 0;
       } else if (isElementwise(op) || isa<tile::ArangeOp>(op)) {
         cost += layout.numRegs();
       }
@@ -304,7 +329,7 @@ private:
     SmallVector<Operation *> order;
     kernel.walk([&](Operation *op) { order.push_back(op); });
     for (Operation *op : llvm::reverse(order))
-      if (op->use_empty() && op->getNumRegions() == 0 && isPure(op) && !op->hasTrait<OpTrait::IsTerminator>())
+      if (op->getNumRegions() == 0 && isOpTriviallyDead(op))
         op->erase();
   }
 

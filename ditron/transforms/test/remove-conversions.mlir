@@ -7,6 +7,12 @@
 #x1e = #dgpu.layout<1x32, reg = {j0 j1}, lane = [j2 j3 j4 * *], warp = [* *]>
 #y1 = #dgpu.layout<32, reg = {i4}, lane = [* * * i0 i1], warp = [i2 i3]>
 #y1e = #dgpu.layout<1x32, reg = {j4}, lane = [* * * j0 j1], warp = [j2 j3]>
+#row = #dgpu.layout<16, reg = {}, lane = [i0 i1 i2 i3 *], warp = [* *]>
+#rowe = #dgpu.layout<1x16, reg = {}, lane = [j0 j1 j2 j3 *], warp = [* *]>
+#column = #dgpu.layout<1x16, reg = {j0 j3}, lane = [j1 j2 * * *], warp = [* *]>
+#c = #dgpu.layout<64x16, reg = {j0 j3 i3}, lane = [j1 j2 i0 i1 i2], warp = [i4 i5]>
+#a = #dgpu.layout<64x16, reg = {j0 j3 i3}, lane = [j1 j2 i0 i1 i2], warp = [i4 i5]>
+#short = #dgpu.shared<16x16, bits = 16, offset = [j0 j1 j2 j3 i0 i1 i2^j3 i3]>
 // CHECK-DAG: #[[$X:L[0-9]*]] = #dgpu.layout<32x32, reg = {j0 j1 i4}
 // CHECK-DAG: #[[$Y:L[0-9]*]] = #dgpu.layout<32x32, reg = {j4 i0 i1}
 // CHECK-DAG: #[[$Y1:L[0-9]*]] = #dgpu.layout<32, reg = {i4}
@@ -98,5 +104,41 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32} {
     %b = dgpu.convert_layout %v : tensor<32x32xf32, #x> -> tensor<32x32xf32, #y>
     %s = arith.addf %a, %b : tensor<32x32xf32, #y>
     return %s : tensor<32x32xf32, #y>
+  }
+
+  // Warpgroups that compute between their dots do not meet at a barrier for a row: each thread loads what it needs of it.
+  // CHECK-LABEL: func.func @row_beside_dots
+  // CHECK: tile.load {{.*}} -> tensor<16xf32, #[[$COLUMN:L[0-9]*]]>
+  // CHECK-NOT: tile.load
+  // CHECK-NOT: dgpu.convert_layout
+  // CHECK: return
+  func.func @row_beside_dots(%p: !tile.ptr<f32>, %a: tensor<64x16xbf16, #a>, %c: tensor<64x16xf32, #c>, %slot: i32) -> tensor<64x16xf32, #c> {
+    %b = dgpu.buffer_alloc : !dgpu.buffer<1 x 16x16 x bf16, #short>
+    %d = dgpu.warpgroup_dot %a, %b[%slot], %c : tensor<64x16xbf16, #a>, !dgpu.buffer<1 x 16x16 x bf16, #short> -> tensor<64x16xf32, #c>
+    %w = dgpu.warpgroup_wait 0, %d : tensor<64x16xf32, #c>
+    %r = tile.arange 0, 16 : tensor<16xi32, #row>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<16x!tile.ptr<f32>, #row>
+    %q = tile.addptr %ps, %r : tensor<16x!tile.ptr<f32>, #row>, tensor<16xi32, #row>
+    %v = tile.load %q : tensor<16x!tile.ptr<f32>, #row> -> tensor<16xf32, #row>
+    %e = tile.expand_dims %v axis 0 : tensor<16xf32, #row> -> tensor<1x16xf32, #rowe>
+    %m = dgpu.convert_layout %e : tensor<1x16xf32, #rowe> -> tensor<1x16xf32, #column>
+    %s = tile.broadcast %m : tensor<1x16xf32, #column> -> tensor<64x16xf32, #c>
+    %o = arith.subf %w, %s : tensor<64x16xf32, #c>
+    return %o : tensor<64x16xf32, #c>
+  }
+
+  // What something else reads, too, is loaded once.
+  // CHECK-LABEL: func.func @row_with_two_users
+  // CHECK: tile.load {{.*}} -> tensor<16xf32, #[[$ROW:L[0-9]*]]>
+  // CHECK: dgpu.convert_layout
+  func.func @row_with_two_users(%p: tensor<16x!tile.ptr<f32>, #row>, %a: tensor<64x16xbf16, #a>, %c: tensor<64x16xf32, #c>, %slot: i32)
+      -> (tensor<64x16xf32, #c>, tensor<1x16xf32, #column>, tensor<16xf32, #row>) {
+    %b = dgpu.buffer_alloc : !dgpu.buffer<1 x 16x16 x bf16, #short>
+    %d = dgpu.warpgroup_dot %a, %b[%slot], %c : tensor<64x16xbf16, #a>, !dgpu.buffer<1 x 16x16 x bf16, #short> -> tensor<64x16xf32, #c>
+    %w = dgpu.warpgroup_wait 0, %d : tensor<64x16xf32, #c>
+    %v = tile.load %p : tensor<16x!tile.ptr<f32>, #row> -> tensor<16xf32, #row>
+    %e = tile.expand_dims %v axis 0 : tensor<16xf32, #row> -> tensor<1x16xf32, #rowe>
+    %m = dgpu.convert_layout %e : tensor<1x16xf32, #rowe> -> tensor<1x16xf32, #column>
+    return %w, %m, %v : tensor<64x16xf32, #c>, tensor<1x16xf32, #column>, tensor<16xf32, #row>
   }
 }
