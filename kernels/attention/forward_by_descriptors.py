@@ -3,80 +3,106 @@ addresses (docs/warp-specialisation.md)."""
 import triton
 import triton.language as tl
 
-from .softmax import log_sum_exp
+from .scores import LOG2E, changed_scores, is_seen, item_of_step, key_range, log_sum_exp, power_of, sequence, share_of_steps, softmax_begin, softmax_turn
 
 
 @triton.jit
-def attention_forward_by_descriptors(q_ptr, k_ptr, v_ptr, out_ptr, batch_heads, batch_kv_heads, group, queries, keys, q_stride,
-                                     kv_stride, score_scale, CAUSAL: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr,
-                                     BLOCK_N: tl.constexpr, lse_ptr=None):
-    """What attention_forward of forward.py computes.
+def attention_forward_by_descriptors(q_ptr, k_ptr, v_ptr, out_ptr, batches, heads, kv_heads, queries, keys, q_batches, q_rows, k_batches, k_rows, q_batch, q_head, q_row,
+                                     k_batch, k_head, k_row, v_batch, v_head, v_row, out_batch, out_head, out_row, score_scale, CAUSAL: tl.constexpr,
+                                     HEAD_DIM: tl.constexpr, VALUE_DIM: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, lse_ptr=None,
+                                     window=None, soft_cap=None, sinks_ptr=None, slopes_ptr=None, query_offsets_ptr=None, key_offsets_ptr=None,
+                                     key_lengths_ptr=None, table_ptr=None, table_stride=0, PAGE: tl.constexpr = 1,
+                                     VALUES_TRANSPOSED: tl.constexpr = False):
+    """What attention_forward of forward.py computes; of a page BLOCK_N divides the rows.
 
-    batch_heads: batch * heads, and so batch_kv_heads. q_stride, kv_stride: elements from head to head. score_scale is positive: then
-    the largest score stays the largest when it is scaled, and scaling and subtraction are one operation.
+    q_batches, q_rows, k_batches, k_rows: batches in memory and rows of each; packed rows are one batch, and each page is one.
+    VALUES_TRANSPOSED: V is [batches, kv_heads, VALUE_DIM, keys], v_row the stride of its columns.
     """
-    q_desc = tl.make_tensor_descriptor(q_ptr, shape=[batch_heads, queries, HEAD_DIM], strides=[q_stride, HEAD_DIM, 1],
-                                       block_shape=[1, BLOCK_M, HEAD_DIM])
-    k_desc = tl.make_tensor_descriptor(k_ptr, shape=[batch_kv_heads, keys, HEAD_DIM], strides=[kv_stride, HEAD_DIM, 1],
-                                       block_shape=[1, BLOCK_N, HEAD_DIM])
-    v_desc = tl.make_tensor_descriptor(v_ptr, shape=[batch_kv_heads, keys, HEAD_DIM], strides=[kv_stride, HEAD_DIM, 1],
-                                       block_shape=[1, BLOCK_N, HEAD_DIM])
-    out_desc = tl.make_tensor_descriptor(out_ptr, shape=[batch_heads, queries, HEAD_DIM], strides=[q_stride, HEAD_DIM, 1],
-                                         block_shape=[1, BLOCK_M, HEAD_DIM])
+    HEAD_BLOCK: tl.constexpr = triton.next_power_of_2(HEAD_DIM)
+    VALUE_BLOCK: tl.constexpr = triton.next_power_of_2(VALUE_DIM)
+    POWER: tl.constexpr = power_of(v_ptr.dtype.element_ty)
+    group = heads // kv_heads
+    q_desc = tl.make_tensor_descriptor(q_ptr, shape=[q_batches, heads, q_rows, HEAD_DIM], strides=[q_batch, q_head, q_row, 1],
+                                       block_shape=[1, 1, BLOCK_M, HEAD_BLOCK])
+    k_desc = tl.make_tensor_descriptor(k_ptr, shape=[k_batches, kv_heads, k_rows, HEAD_DIM], strides=[k_batch, k_head, k_row, 1],
+                                       block_shape=[1, 1, BLOCK_N, HEAD_BLOCK])
+    if VALUES_TRANSPOSED:
+        v_desc = tl.make_tensor_descriptor(v_ptr, shape=[k_batches, kv_heads, VALUE_DIM, k_rows], strides=[v_batch, v_head, v_row, 1],
+                                           block_shape=[1, 1, VALUE_BLOCK, BLOCK_N])
+    else:
+        v_desc = tl.make_tensor_descriptor(v_ptr, shape=[k_batches, kv_heads, k_rows, VALUE_DIM], strides=[v_batch, v_head, v_row, 1],
+                                           block_shape=[1, 1, BLOCK_N, VALUE_BLOCK])
+    if query_offsets_ptr is None:
+        out_desc = tl.make_tensor_descriptor(out_ptr, shape=[q_batches, heads, q_rows, VALUE_DIM], strides=[out_batch, out_head, out_row, 1],
+                                             block_shape=[1, 1, BLOCK_M, VALUE_BLOCK])
     tiles = tl.cdiv(queries, BLOCK_M)
     key_rows = tl.arange(0, BLOCK_N)
-    shift = keys - queries
-    items = tiles * batch_heads
-    programs = tl.num_programs(0)
     # Tiles of one head follow each other and share its keys in the L2 cache. When CAUSAL the last ones have the most work: first and last
-    # ones come by turns, and a program takes two that follow each other, so that all have about as much to do.
-    together = 1
-    if CAUSAL:
-        together = tl.where(items > programs, 2, 1)
-    groups = tl.cdiv(items, together)
-    steps = tl.cdiv(groups - tl.program_id(0), programs) * together
-    if (groups - 1) % programs == tl.program_id(0):
-        steps -= groups * together - items
+    # ones come by turns.
+    together, steps = share_of_steps(tiles * batches * heads, CAUSAL)
     for step in tl.range(0, steps, warp_specialize=True):
-        item = (step // together * programs + tl.program_id(0)) * together + step % together
-        head = item // tiles
+        item = item_of_step(step, together)
         tile = item % tiles
         if CAUSAL:
             tile = tl.where(tile % 2 == 0, tiles - 1 - tile // 2, tile // 2)
+        head = item // tiles % heads
+        batch = item // tiles // heads
+        query_begin, batch_queries = sequence(query_offsets_ptr, batch, queries)
+        key_begin, batch_keys = sequence(key_offsets_ptr, batch, keys)
+        if key_lengths_ptr is not None:
+            batch_keys = tl.load(key_lengths_ptr + batch)
+        shift = batch_keys - batch_queries
         first_query = tile * BLOCK_M
         query_rows = first_query + tl.arange(0, BLOCK_M)
-        # Keys below `unmasked` are seen by all rows of the tile; those from there to `end` by some.
-        end = keys
-        unmasked = (keys // BLOCK_N) * BLOCK_N
-        if CAUSAL:
-            end = max(min(keys, first_query + BLOCK_M + shift), 0)
-            unmasked = min(unmasked, max(first_query + 1 + shift, 0) // BLOCK_N * BLOCK_N)
+        begin, partial, unmasked, end = key_range(first_query, batch_queries, batch_keys, window, CAUSAL, BLOCK_M, BLOCK_N)
+        slope = None
+        if slopes_ptr is not None:
+            slope = tl.load(slopes_ptr + head) * LOG2E
 
-        largest = tl.full((BLOCK_M,), float("-inf"), dtype=tl.float32)
-        total = tl.zeros((BLOCK_M,), dtype=tl.float32)
-        accumulator = tl.zeros((BLOCK_M, HEAD_DIM), dtype=tl.float32)
-        q = q_desc.load([head, first_query, 0]).reshape([BLOCK_M, HEAD_DIM])
-        for first_key in range(0, end, BLOCK_N):
-            k = k_desc.load([head // group, first_key, 0]).reshape([BLOCK_N, HEAD_DIM])
+        largest, total = softmax_begin(sinks_ptr, head, POWER, BLOCK_M)
+        accumulator = tl.zeros((BLOCK_M, VALUE_BLOCK), dtype=tl.float32)
+        q_place = batch
+        k_place = batch
+        if query_offsets_ptr is not None:
+            q_place = 0
+            end = tl.where(first_query < batch_queries, end, begin)
+        if key_offsets_ptr is not None:
+            k_place = 0
+        q = q_desc.load([q_place, head, query_begin + first_query, 0]).reshape([BLOCK_M, HEAD_BLOCK])
+        for first_key in range(begin, end, BLOCK_N):
+            row = key_begin + first_key
+            if table_ptr is not None:
+                k_place = tl.load(table_ptr + batch * table_stride + first_key // PAGE)
+                row = first_key % PAGE
+            k = k_desc.load([k_place, head // group, row, 0]).reshape([BLOCK_N, HEAD_BLOCK])
             scores = tl.dot(q, k.T)
-            if first_key >= unmasked:
-                if CAUSAL:
-                    seen = key_rows[None, :] <= (query_rows + (shift - first_key))[:, None]
-                else:
-                    seen = (key_rows < keys - first_key)[None, :]
+            factor = score_scale
+            if soft_cap is not None or slopes_ptr is not None:
+                scores = changed_scores(scores, score_scale, (query_rows + (shift - first_key))[:, None], key_rows[None, :], slope, soft_cap)
+                factor = 1.0
+            masked = first_key >= unmasked
+            if window is not None:
+                masked = masked | (first_key < partial)
+            if masked:
+                seen = is_seen((query_rows + (shift - first_key))[:, None], key_rows[None, :], batch_keys - first_key, window, CAUSAL)
                 scores = tl.where(seen, scores, float("-inf"))
-            new_largest = tl.maximum(largest, tl.max(scores, axis=1) * score_scale)
-            # A row of which every key so far is masked has no maximum: any finite number does.
-            finite = tl.where(new_largest == float("-inf"), 0.0, new_largest)
-            rescale = tl.exp2(largest - finite)
-            powers = tl.exp2(scores * score_scale - finite[:, None])
-            total = total * rescale + tl.sum(powers, axis=1)
-            largest = new_largest
-            v = v_desc.load([head // group, first_key, 0]).reshape([BLOCK_N, HEAD_DIM])
+            largest, total, rescale, powers = softmax_turn(scores, factor, largest, total, POWER)
+            if VALUES_TRANSPOSED:
+                v = v_desc.load([k_place, head // group, 0, row]).reshape([VALUE_BLOCK, BLOCK_N]).T
+            else:
+                v = v_desc.load([k_place, head // group, row, 0]).reshape([BLOCK_N, VALUE_BLOCK])
             accumulator = tl.dot(powers.to(v_ptr.dtype.element_ty), v, accumulator * rescale[:, None])
 
         accumulator = accumulator * (1.0 / tl.where(total == 0.0, 1.0, total))[:, None]
-        out_desc.store([head, first_query, 0], accumulator.to(out_ptr.dtype.element_ty).reshape([1, BLOCK_M, HEAD_DIM]))
+        if query_offsets_ptr is None:
+            out_desc.store([batch, head, first_query, 0], accumulator.to(out_ptr.dtype.element_ty).reshape([1, 1, BLOCK_M, VALUE_BLOCK]))
+            lse_row = tl.cast(item // tiles, tl.int64) * queries
+        else:  # rows behind the last one are another batch's
+            columns = tl.arange(0, VALUE_BLOCK)
+            mask = (query_rows[:, None] < batch_queries) & (columns[None, :] < VALUE_DIM)
+            places = (query_begin + query_rows).to(tl.int64)[:, None] * out_row + columns[None, :]
+            tl.store(out_ptr + tl.cast(head, tl.int64) * out_head + places, accumulator.to(out_ptr.dtype.element_ty), mask=mask)
+            lse_row = tl.cast(head, tl.int64) * q_rows + query_begin
         if lse_ptr is not None:
             rows = tl.arange(0, BLOCK_M)
-            tl.store(lse_ptr + (tl.cast(head, tl.int64) * queries + first_query) + rows, log_sum_exp(largest, total), mask=rows < queries - first_query)
+            tl.store(lse_ptr + (lse_row + first_query) + rows, log_sum_exp(largest, total, POWER), mask=rows < batch_queries - first_query)

@@ -1,59 +1,199 @@
 //===- attention_test.cpp - Attention against a plain reference ------------------------------------------------------------===//
 //
-// Forward by pointers and by descriptors: shapes that no tile divides, masks, grouped heads; what is refused.
+// Forward and backward, by pointers and by descriptors: shapes that no tile divides, masks, grouped heads, every option, packed rows, pages;
+// what is refused.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "LibraryMachine.h"
+#include "ditron/ops/GemmKernels.h"
 #include "ditron/ops/attention/AttentionReference.h"
 
 namespace ditron::e2e {
 namespace {
 
+using ops::AttentionLayout;
+using ops::AttentionMovement;
 using testing::HasSubstr;
+
+/// What a case has besides the problem.
+struct AttentionExtras {
+  bool sinks = false, slopes = false;
+  /// Rows of each batch, packed where the problem says so; `keys` else by keyLengths.
+  std::vector<int64_t> queries = {}, keys = {};
+};
+
+/// Operands of a problem, in memory and as the reference sees them.
+class AttentionData {
+public:
+  AttentionData(Machine &machine, const ops::AttentionProblem &given, const AttentionExtras &extras)
+      : machine(machine), problem(given), extras(extras) {
+    queryOffsets = offsetsOf(extras.queries);
+    keyOffsets = offsetsOf(extras.keys);
+    if (problem.packedQueries)
+      problem.packedQueries = queryOffsets.back();
+    if (problem.packedKeys)
+      problem.packedKeys = keyOffsets.back();
+    pagesOfBatch = problem.pages ? ops::ceilDivide(problem.keys, problem.pages->size) : 0;
+    for (int64_t i = 0; i < problem.batch * pagesOfBatch; ++i) // from the last page down
+      table.push_back(static_cast<int32_t>(problem.batch * pagesOfBatch - 1 - i));
+    if (problem.pages)
+      problem.pages->count = problem.batch * pagesOfBatch;
+  }
+
+  int64_t queriesOf(int64_t batch) const { return extras.queries.empty() ? problem.queries : extras.queries[batch]; }
+  int64_t keysOf(int64_t batch) const { return extras.keys.empty() ? problem.keys : extras.keys[batch]; }
+
+  /// Where an element of Q (or of the result) lies, and one of K (or V).
+  int64_t queryPlace(int64_t batch, int64_t head, int64_t row, int64_t column, int64_t dim) const {
+    if (problem.packedQueries)
+      return ((queryOffsets[batch] + row) * problem.heads + head) * dim + column;
+    return place(batch, head, row, column, problem.heads, problem.queries, dim);
+  }
+  int64_t keyPlace(int64_t batch, int64_t head, int64_t row, int64_t column, int64_t dim) const {
+    if (problem.packedKeys)
+      return ((keyOffsets[batch] + row) * problem.kvHeads + head) * dim + column;
+    if (problem.pages)
+      return place(table[batch * pagesOfBatch + row / problem.pages->size], head, row % problem.pages->size, column,
+                   problem.kvHeads, problem.pages->size, dim);
+    return place(batch, head, row, column, problem.kvHeads, problem.keys, dim);
+  }
+  int64_t valuePlace(int64_t batch, int64_t head, int64_t row, int64_t column) const {
+    if (problem.valuesTransposed)
+      return ((batch * problem.kvHeads + head) * problem.dimOfValues() + column) * problem.keys + row;
+    return keyPlace(batch, head, row, column, problem.dimOfValues());
+  }
+  int64_t queryCount(int64_t dim) const {
+    return problem.packedQueries.value_or(problem.batch * problem.queries) * problem.heads * dim;
+  }
+  int64_t keyCount(int64_t dim) const {
+    const int64_t rows = problem.pages ? problem.pages->count * problem.pages->size
+                                       : problem.packedKeys.value_or(problem.batch * problem.keys);
+    return rows * problem.kvHeads * dim;
+  }
+  int64_t lsePlace(int64_t batch, int64_t head, int64_t query) const {
+    if (problem.packedQueries)
+      return head * *problem.packedQueries + queryOffsets[batch] + query;
+    return (batch * problem.heads + head) * problem.queries + query;
+  }
+
+  std::vector<float> random(int64_t count, uint64_t seed) const {
+    return randomFloats(count, seed, -2, 2, problem.dtype);
+  }
+  Buffer put(const std::vector<float> &values) { return machine.put(problem.dtype, values); }
+  std::optional<Pointer> offsets(const std::vector<int64_t> &values, bool isGiven) {
+    return isGiven ? std::optional(integers(values)) : std::nullopt;
+  }
+  std::optional<Pointer> floats(const std::vector<double> &values) {
+    if (values.empty())
+      return std::nullopt;
+    kept.push_back(machine.put(DataType::F32, std::vector<float>(values.begin(), values.end())));
+    return kept.back().pointer();
+  }
+  Pointer integers(const std::vector<int64_t> &values) {
+    auto buffer = machine.rank().allocate(DataType::I32, values.size(), "numbers");
+    EXPECT_OK(buffer);
+    const std::vector<int32_t> narrow(values.begin(), values.end());
+    EXPECT_OK(buffer->upload(narrow.data(), narrow.size() * sizeof(int32_t)));
+    kept.push_back(std::move(buffer).value());
+    return kept.back().pointer();
+  }
+
+  ops::AttentionReference reference(const std::vector<float> &q, const std::vector<float> &k,
+                                    const std::vector<float> &v) const {
+    ops::AttentionReference plain(
+        problem,
+        [this, &q](int64_t b, int64_t h, int64_t r, int64_t c) { return q[queryPlace(b, h, r, c, problem.headDim)]; },
+        [this, &k](int64_t b, int64_t h, int64_t r, int64_t c) { return k[keyPlace(b, h, r, c, problem.headDim)]; },
+        [this, &v](int64_t b, int64_t h, int64_t r, int64_t c) { return v[valuePlace(b, h, r, c)]; });
+    plain.sinks = sinks();
+    plain.slopes = slopes();
+    plain.queries = extras.queries;
+    plain.keys = extras.keys;
+    return plain;
+  }
+  std::vector<double> sinks() const { return perHead(extras.sinks, 0.75); }
+  std::vector<double> slopes() const { return perHead(extras.slopes, 0.0625); }
+
+  Machine &machine;
+  ops::AttentionProblem problem;
+  AttentionExtras extras;
+  std::vector<int64_t> queryOffsets, keyOffsets;
+  std::vector<int32_t> table;
+  std::vector<Buffer> kept;
+
+private:
+  int64_t place(int64_t batch, int64_t head, int64_t row, int64_t column, int64_t heads, int64_t rows,
+                int64_t dim) const {
+    return problem.layout == AttentionLayout::HeadsFirst ? ((batch * heads + head) * rows + row) * dim + column
+                                                         : ((batch * rows + row) * heads + head) * dim + column;
+  }
+  static std::vector<int64_t> offsetsOf(const std::vector<int64_t> &rows) {
+    std::vector<int64_t> result = {0};
+    for (int64_t count : rows)
+      result.push_back(result.back() + count);
+    return result;
+  }
+  std::vector<double> perHead(bool isGiven, double first) const {
+    std::vector<double> result;
+    for (int64_t head = 0; isGiven && head < problem.heads; ++head)
+      result.push_back(first * static_cast<double>(head + 1));
+    return result;
+  }
+
+  int64_t pagesOfBatch;
+};
 
 struct AttentionCase {
   const char *name;
   const char *target;
   ops::AttentionProblem problem;
   ops::AttentionPlan plan;
+  AttentionExtras extras = {};
 };
 void PrintTo(const AttentionCase &p, std::ostream *stream) { *stream << p.name; }
 
 class LibraryAttention : public testing::TestWithParam<AttentionCase> {};
 
 TEST_P(LibraryAttention, Forward) {
-  const auto &[name, target, problem, plan] = GetParam();
-  Machine machine(target ? target : targetUnderTest());
-  const int64_t queries = problem.queries, keys = problem.keys, depth = problem.headDim;
-  const int64_t heads = problem.batch * problem.heads, group = problem.heads / problem.kvHeads;
-  const std::vector<float> q = randomFloats(heads * queries * depth, 31, -2, 2, problem.dtype);
-  const std::vector<float> k = randomFloats(heads / group * keys * depth, 32, -2, 2, problem.dtype);
-  const std::vector<float> v = randomFloats(heads / group * keys * depth, 33, -2, 2, problem.dtype);
-  Buffer qBuffer = machine.put(problem.dtype, q), kBuffer = machine.put(problem.dtype, k),
-         vBuffer = machine.put(problem.dtype, v);
-  Buffer out = machine.unwritten(problem.dtype, q.size()), lse = machine.unwritten(DataType::F32, heads * queries);
-  const std::vector<float> actual = machine.run(
-      ops::prepareAttention(*machine.jit, machine.rank(), problem, {qBuffer, kBuffer, vBuffer, out, lse}, plan), out);
+  const AttentionCase &p = GetParam();
+  Machine machine(p.target ? p.target : targetUnderTest());
+  AttentionData data(machine, p.problem, p.extras);
+  const ops::AttentionProblem &problem = data.problem;
+  const int64_t width = problem.dimOfValues();
+  const std::vector<float> q = data.random(data.queryCount(problem.headDim), 31);
+  const std::vector<float> k = data.random(data.keyCount(problem.headDim), 32),
+                           v = data.random(data.keyCount(width), 33);
+  Buffer qBuffer = data.put(q), kBuffer = data.put(k), vBuffer = data.put(v);
+  Buffer out = machine.unwritten(problem.typeOfResult(), data.queryCount(width));
+  Buffer lse = machine.unwritten(DataType::F32, data.queryCount(1));
+  ops::AttentionOperands operands = {qBuffer, kBuffer, vBuffer, out, lse};
+  operands.sinks = data.floats(data.sinks());
+  operands.slopes = data.floats(data.slopes());
+  operands.queryOffsets = data.offsets(data.queryOffsets, problem.packedQueries.has_value());
+  operands.keyOffsets = data.offsets(data.keyOffsets, problem.packedKeys.has_value());
+  operands.keyLengths = data.offsets(p.extras.keys, !problem.packedKeys && !p.extras.keys.empty());
+  operands.blockTable = data.offsets({data.table.begin(), data.table.end()}, problem.pages.has_value());
+  const std::vector<float> actual =
+      machine.run(ops::prepareAttention(*machine.jit, machine.rank(), problem, operands, p.plan), out);
   auto actualLse = lse.downloadFloats();
   ASSERT_OK(actualLse);
-  const auto operand = [depth](const std::vector<float> &values, int64_t headsOf, int64_t rows) {
-    return [&values, depth, headsOf, rows](int64_t batch, int64_t head, int64_t row, int64_t column) -> double {
-      return values[((batch * headsOf + head) * rows + row) * depth + column];
-    };
-  };
-  const ops::AttentionReference plain(problem, operand(q, problem.heads, queries), operand(k, problem.kvHeads, keys),
-                                      operand(v, problem.kvHeads, keys));
-  std::vector<double> expected;
-  for (int64_t row = 0; row < heads * queries; ++row) {
-    const int64_t head = row / queries;
-    const auto [values, logarithm] = plain.row(head / problem.heads, head % problem.heads, row % queries);
-    expected.insert(expected.end(), values.begin(), values.end());
-    if (std::isinf(logarithm))
-      EXPECT_EQ((*actualLse)[row], logarithm) << "row " << row;
-    else
-      EXPECT_NEAR((*actualLse)[row], logarithm, 2e-3) << "row " << row;
-  }
-  expectWithin(actual, expected, problem.dtype == DataType::BF16 ? 1.6e-2 : 3e-3, name);
+  const ops::AttentionReference plain = data.reference(q, k, v);
+  std::vector<double> expected(actual.size());
+  const bool is8Bit = problem.dtype == DataType::F8E4NV;
+  for (int64_t batch = 0; batch < problem.batch; ++batch)
+    for (int64_t head = 0; head < problem.heads; ++head)
+      for (int64_t query = 0; query < data.queriesOf(batch); ++query) {
+        const auto [values, logarithm] = plain.row(batch, head, query);
+        for (int64_t column = 0; column < width; ++column)
+          expected[data.queryPlace(batch, head, query, column, width)] = values[column];
+        const float row = (*actualLse)[data.lsePlace(batch, head, query)];
+        if (std::isinf(logarithm))
+          EXPECT_EQ(row, logarithm) << "batch " << batch << " head " << head << " query " << query;
+        else
+          EXPECT_NEAR(row, logarithm, is8Bit ? 2e-2 : 2e-3)
+              << "batch " << batch << " head " << head << " query " << query;
+      }
+  expectWithin(actual, expected, is8Bit ? 1e-1 : problem.dtype == DataType::BF16 ? 1.6e-2 : 3e-3, p.name);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -136,6 +276,125 @@ INSTANTIATE_TEST_SUITE_P(
                       {.blockM = 64, .blockN = 32, .numWarps = 4, .movement = ops::AttentionMovement::Descriptors}}),
     [](const auto &info) { return info.param.name; });
 
+INSTANTIATE_TEST_SUITE_P(
+    Options, LibraryAttention,
+    testing::Values(
+        AttentionCase{"window_cap_sinks_slopes",
+                      nullptr,
+                      {.heads = 4,
+                       .kvHeads = 2,
+                       .queries = 90,
+                       .keys = 101,
+                       .headDim = 32,
+                       .causal = true,
+                       .window = 37,
+                       .softCap = 3.0},
+                      {.blockM = 32, .blockN = 16, .numWarps = 4},
+                      {.sinks = true, .slopes = true}},
+        AttentionCase{"window_that_ends_nowhere",
+                      nullptr,
+                      {.queries = 70, .keys = 70, .headDim = 16, .window = 20},
+                      {.blockM = 32, .blockN = 16, .numWarps = 4}},
+        AttentionCase{
+            "rows_first_head_of_96",
+            nullptr,
+            {.batch = 2, .heads = 3, .queries = 33, .keys = 40, .headDim = 96, .layout = AttentionLayout::RowsFirst},
+            {.blockM = 16, .blockN = 16, .numWarps = 4}},
+        AttentionCase{
+            "wide_products_narrow_values",
+            nullptr,
+            {.queries = 20, .keys = 50, .headDim = 192, .causal = true, .dtype = DataType::F16, .valueDim = 128},
+            {.blockM = 16, .blockN = 32, .numWarps = 4}},
+        AttentionCase{"packed",
+                      nullptr,
+                      {.batch = 3,
+                       .heads = 2,
+                       .kvHeads = 1,
+                       .queries = 60,
+                       .keys = 60,
+                       .headDim = 32,
+                       .causal = true,
+                       .layout = AttentionLayout::RowsFirst,
+                       .packedQueries = 0,
+                       .packedKeys = 0},
+                      {.blockM = 32, .blockN = 32, .numWarps = 4},
+                      {.queries = {17, 60, 1}, .keys = {30, 60, 5}}},
+        AttentionCase{"pages",
+                      nullptr,
+                      {.batch = 2,
+                       .heads = 4,
+                       .kvHeads = 2,
+                       .queries = 5,
+                       .keys = 90,
+                       .headDim = 64,
+                       .causal = true,
+                       .layout = AttentionLayout::RowsFirst,
+                       .pages = ops::AttentionPages{.size = 16}},
+                      {.blockM = 16, .blockN = 32, .numWarps = 4},
+                      {.keys = {90, 41}}},
+        AttentionCase{"eight_bits",
+                      "sim:sm_90a",
+                      {.queries = 64, .keys = 80, .headDim = 64, .causal = true, .dtype = DataType::F8E4NV},
+                      {.blockM = 64, .blockN = 64, .numWarps = 4}},
+        AttentionCase{"fetched_window_cap_sinks_slopes",
+                      "sim:sm_90a",
+                      {.heads = 4,
+                       .kvHeads = 2,
+                       .queries = 200,
+                       .keys = 220,
+                       .headDim = 64,
+                       .causal = true,
+                       .window = 70,
+                       .softCap = 3.0},
+                      {.blockM = 128, .blockN = 64, .movement = AttentionMovement::Descriptors},
+                      {.sinks = true, .slopes = true}},
+        AttentionCase{
+            "fetched_rows_first_head_of_96",
+            "sim:sm_90a",
+            {.batch = 2, .heads = 3, .queries = 133, .keys = 140, .headDim = 96, .layout = AttentionLayout::RowsFirst},
+            {.blockM = 128, .blockN = 64, .movement = AttentionMovement::Descriptors}},
+        AttentionCase{"fetched_wide_products_narrow_values",
+                      "sim:sm_90a",
+                      {.queries = 130, .keys = 130, .headDim = 192, .causal = true, .valueDim = 128},
+                      {.blockM = 128, .blockN = 64, .movement = AttentionMovement::Descriptors}},
+        AttentionCase{"fetched_packed",
+                      "sim:sm_90a",
+                      {.batch = 3,
+                       .heads = 2,
+                       .kvHeads = 1,
+                       .queries = 200,
+                       .keys = 200,
+                       .headDim = 64,
+                       .causal = true,
+                       .layout = AttentionLayout::RowsFirst,
+                       .packedQueries = 0,
+                       .packedKeys = 0},
+                      {.blockM = 128, .blockN = 64, .movement = AttentionMovement::Descriptors},
+                      {.queries = {17, 200, 1}, .keys = {30, 200, 5}}},
+        AttentionCase{"fetched_pages",
+                      "sim:sm_90a",
+                      {.batch = 2,
+                       .heads = 2,
+                       .queries = 70,
+                       .keys = 190,
+                       .headDim = 64,
+                       .causal = true,
+                       .layout = AttentionLayout::RowsFirst,
+                       .pages = ops::AttentionPages{.size = 64}},
+                      {.blockM = 64, .blockN = 64, .numWarps = 4, .movement = AttentionMovement::Descriptors},
+                      {.keys = {190, 71}}},
+        AttentionCase{"fetched_eight_bits",
+                      "sim:sm_90a",
+                      {.heads = 2,
+                       .kvHeads = 2,
+                       .queries = 128,
+                       .keys = 160,
+                       .headDim = 64,
+                       .dtype = DataType::F8E4NV,
+                       .valuesTransposed = true},
+                      {.blockM = 64, .blockN = 64, .numWarps = 4, .movement = AttentionMovement::Descriptors}}),
+    [](const auto &info) { return info.param.name; });
+
 TEST(LibraryAttentionPlans, RefuseWhatCannotBe) {
   Machine machine(targetUnderTest());
   Buffer x = machine.put(DataType::BF16, std::vector<float>(64));
@@ -145,7 +404,16 @@ TEST(LibraryAttentionPlans, RefuseWhatCannotBe) {
   EXPECT_THAT(message({.heads = 3, .kvHeads = 2, .queries = 1, .keys = 1}), HasSubstr("must divide"));
   EXPECT_THAT(message({.queries = 1, .keys = 1, .headDim = 80}), HasSubstr("heads of 80"));
   EXPECT_THAT(message({.queries = 0, .keys = 1}), HasSubstr("queries 0"));
-  EXPECT_THAT(message({.queries = 1, .keys = 1, .dtype = DataType::F32}), HasSubstr("bf16 and fp16"));
+  EXPECT_THAT(message({.queries = 1, .keys = 1, .dtype = DataType::F32}), HasSubstr("bf16, fp16 and fp8e4nv"));
+  EXPECT_THAT(message({.queries = 1, .keys = 1, .scale = -1.0}), HasSubstr("the scale -1"));
+  EXPECT_THAT(message({.queries = 1, .keys = 1, .window = -1}), HasSubstr("a window of -1"));
+  EXPECT_THAT(message({.queries = 1, .keys = 1, .softCap = 0.0}), HasSubstr("capped at 0"));
+  EXPECT_THAT(message({.queries = 1, .keys = 1, .packedQueries = 1}), HasSubstr("RowsFirst is accepted"));
+  EXPECT_THAT(message({.queries = 1, .keys = 1, .layout = AttentionLayout::RowsFirst, .packedQueries = 1}),
+              HasSubstr("queryOffsets"));
+  EXPECT_THAT(message({.queries = 1, .keys = 1, .pages = ops::AttentionPages{.count = 1, .size = 24}}),
+              HasSubstr("of 24 rows"));
+  EXPECT_THAT(message({.queries = 1, .keys = 1, .pages = ops::AttentionPages{.count = 1}}), HasSubstr("blockTable"));
 }
 
 } // namespace

@@ -1,51 +1,46 @@
 //===- Attention.cpp - Attention, forward ---------------------------------------------------------------------------------===//
-#include "ditron/ops/attention/Attention.h"
+#include "ditron/ops/attention/AttentionArguments.h"
 
 #include "ditron/ops/GemmKernels.h"
 
 #include "ditron/support/TargetName.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <fmt/format.h>
-#include <numbers>
 
 namespace ditron::ops {
 
 namespace {
 
 constexpr std::string_view operation = "Attention";
-
 constexpr std::string_view descriptorsSuffix = " descriptors";
 
-Status verify(const AttentionProblem &problem, const AttentionPlan &plan) {
-  if (problem.dtype != DataType::BF16 && problem.dtype != DataType::F16)
-    return unsupported(
-        fmt::format("{}: operands of type {}; bf16 and fp16 are accepted", operation, ditron::toString(problem.dtype)));
-  if (problem.batch < 1 || problem.heads < 1 || problem.kvHeads < 1 || problem.queries < 1 || problem.keys < 1)
-    return invalidArgument(fmt::format("{}: batch {}, heads {}, kvHeads {}, queries {}, keys {}; all must be positive",
-                                       operation, problem.batch, problem.heads, problem.kvHeads, problem.queries,
-                                       problem.keys));
-  if (problem.heads % problem.kvHeads != 0)
-    return invalidArgument(fmt::format("{}: {} heads on {} heads of K and V; the second must divide the first",
-                                       operation, problem.heads, problem.kvHeads));
-  if (problem.headDim != 16 && problem.headDim != 32 && problem.headDim != 64 && problem.headDim != 128 &&
-      problem.headDim != 256)
-    return unsupported(
-        fmt::format("{}: heads of {} elements; 16, 32, 64, 128 and 256 are accepted", operation, problem.headDim));
-  constexpr int64_t mostBlocks = 65535, mostElements = std::numeric_limits<int32_t>::max();
-  if (problem.batch * problem.heads > mostBlocks)
-    return invalidArgument(fmt::format("{}: batch {} times heads {}; at most {} are accepted", operation, problem.batch,
-                                       problem.heads, mostBlocks));
-  if (std::max(problem.queries, problem.keys) * problem.headDim > mostElements)
-    return invalidArgument(fmt::format("{}: {} queries and {} keys of {} elements; a head may have {} elements",
-                                       operation, problem.queries, problem.keys, problem.headDim, mostElements));
-  if (plan.blockM < 16 || plan.blockN < 16)
-    return invalidArgument(
-        fmt::format("{}: blocks {}x{}; at least 16 is accepted", operation, plan.blockM, plan.blockN));
-  if (plan.movement == AttentionMovement::Descriptors && problem.scaleOfScores() <= 0)
-    return unsupported(
-        fmt::format("{}: the scale {} by descriptors; positive ones are accepted", operation, problem.scaleOfScores()));
+Status verify(const AttentionProblem &problem, const AttentionOperands &operands) {
+  if (problem.dtype != DataType::BF16 && problem.dtype != DataType::F16 && problem.dtype != DataType::F8E4NV)
+    return unsupported(fmt::format("{}: operands of type {}; bf16, fp16 and fp8e4nv are accepted", operation,
+                                   ditron::toString(problem.dtype)));
+  DITRON_RETURN_IF_ERROR(verifyAttention(operation, problem));
+  for (auto [name, pointer] : {std::pair("q", operands.q), std::pair("k", operands.k), std::pair("v", operands.v)})
+    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, problem.dtype));
+  DITRON_RETURN_IF_ERROR(verifyPointerType(operation, "out", operands.out, problem.typeOfResult()));
+  for (auto [name, pointer] :
+       {std::pair("lse", operands.lse), std::pair("sinks", operands.sinks), std::pair("slopes", operands.slopes)})
+    DITRON_RETURN_IF_ERROR(verifyOptional(operation, name, pointer, DataType::F32));
+  DITRON_RETURN_IF_ERROR(verifyOffsets(operation, problem, operands.queryOffsets, operands.keyOffsets));
+  DITRON_RETURN_IF_ERROR(verifyOptional(operation, "keyLengths", operands.keyLengths, DataType::I32));
+  DITRON_RETURN_IF_ERROR(verifyOptional(operation, "blockTable", operands.blockTable, DataType::I32));
+  if (problem.pages.has_value() != operands.blockTable.has_value())
+    return invalidArgument(fmt::format("{}: pages and blockTable are accepted together; one is missing", operation));
+  if (operands.keyLengths && problem.packedKeys)
+    return invalidArgument(fmt::format("{}: keyLengths of packed keys; keyOffsets have them", operation));
+  if (problem.valuesTransposed && (problem.layout != AttentionLayout::HeadsFirst || problem.pages))
+    return unsupported(fmt::format("{}: transposed V RowsFirst or in pages; HeadsFirst is accepted", operation));
+  if (problem.valuesTransposed && problem.keys * sizeOf(problem.dtype) % 16 != 0)
+    return unsupported(fmt::format("{}: transposed V of {} keys; columns of a multiple of 16 bytes are accepted",
+                                   operation, problem.keys));
   return Status::ok();
 }
 
@@ -55,12 +50,15 @@ double AttentionProblem::scaleOfScores() const { return scale.value_or(1.0 / std
 
 double AttentionProblem::flops() const {
   double pairs = static_cast<double>(queries) * static_cast<double>(keys);
-  if (causal) {
+  if (causal || window) {
     pairs = 0;
-    for (int64_t query = 0; query < queries; ++query)
-      pairs += static_cast<double>(std::clamp<int64_t>(query + keys - queries + 1, 0, keys));
+    for (int64_t query = 0; query < queries; ++query) {
+      const int64_t place = query + keys - queries;
+      const int64_t end = causal ? std::clamp<int64_t>(place + 1, 0, keys) : keys;
+      pairs += static_cast<double>(std::max<int64_t>(end - (window ? std::max<int64_t>(place - *window, 0) : 0), 0));
+    }
   }
-  return 4.0 * static_cast<double>(batch * heads * headDim) * pairs;
+  return 2.0 * static_cast<double>(batch * heads * (headDim + dimOfValues())) * pairs;
 }
 
 std::string AttentionPlan::text() const {
@@ -87,15 +85,24 @@ Expected<AttentionPlan> parseAttentionPlan(std::string_view text) {
 AttentionPlan chooseAttentionPlan(const AttentionProblem &problem, std::string_view target) {
   AttentionPlan plan;
   Expected<TargetName> name = parseTargetName(target);
-  if (name.isOk() && name->architecture.starts_with("sm_90") && (problem.headDim == 64 || problem.headDim == 128) &&
-      problem.queries > 64 && problem.scaleOfScores() > 0) {
-    plan.movement = AttentionMovement::Descriptors;
-    plan.blockN = 128;
-    return plan;
+  const int64_t widest = std::max(problem.headDim, problem.dimOfValues());
+  const bool readsTransposed = problem.dtype == DataType::F8E4NV && !problem.valuesTransposed;
+  if (name.isOk() && name->architecture.starts_with("sm_90") && widest >= 64 && !readsTransposed &&
+      (problem.queries > 64 || problem.valuesTransposed)) {
+    plan.blockN = widest <= 128 ? 128 : problem.dimOfValues() <= 128 ? 64 : 32;
+    if (problem.pages) // the largest power of two that divides a page
+      plan.blockN = static_cast<uint32_t>(std::min<int64_t>(plan.blockN, problem.pages->size & -problem.pages->size));
+    if (!problem.pages || plan.blockN >= 64) {
+      plan.movement = AttentionMovement::Descriptors;
+      return plan;
+    }
   }
-  if (problem.headDim > 128)
+  plan = {};
+  if (problem.valuesTransposed) // there is no other way to read it
+    plan.movement = AttentionMovement::Descriptors;
+  if (widest > 128)
     plan.blockN = 32;
-  if (problem.headDim <= 64)
+  if (widest <= 64)
     plan.numStages = 3;
   if (problem.queries <= 64)
     plan.blockM = 64, plan.numWarps = 4;
@@ -104,55 +111,59 @@ AttentionPlan chooseAttentionPlan(const AttentionProblem &problem, std::string_v
 
 /// The library's plan for these addresses.
 static AttentionPlan chooseFor(const AttentionProblem &problem, std::string_view target,
-                               std::initializer_list<runtime::Pointer> pointers) {
-  AttentionPlan plan = chooseAttentionPlan(problem, target);
-  constexpr uintptr_t copyAlignmentBytes = 16;
-  const bool isAligned = std::ranges::all_of(pointers, [](const runtime::Pointer &p) {
-    return reinterpret_cast<uintptr_t>(p.address) % copyAlignmentBytes == 0;
-  });
-  return isAligned ? plan : chooseAttentionPlan(problem, "");
+                               const AttentionOperands &operands) {
+  const bool isAligned = areAlignedForCopies({operands.q, operands.k, operands.v, operands.out});
+  return chooseAttentionPlan(problem, isAligned ? target : "");
 }
 
 Expected<PreparedCall> prepareAttention(runtime::KernelProvider &kernels, runtime::Rank &rank,
                                         const AttentionProblem &problem, const AttentionOperands &operands,
                                         const std::optional<AttentionPlan> &plan) {
-  const auto &[q, k, v, out, lse] = operands;
-  const AttentionPlan chosen = plan ? *plan : chooseFor(problem, kernels.target(), {q, k, v, out});
-  DITRON_RETURN_IF_ERROR(verify(problem, chosen));
-  for (auto [name, pointer] : {std::pair("q", q), std::pair("k", k), std::pair("v", v), std::pair("out", out)})
-    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, problem.dtype));
-  if (lse)
-    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, "lse", *lse, DataType::F32));
+  DITRON_RETURN_IF_ERROR(verify(problem, operands));
+  const AttentionPlan chosen = plan ? *plan : chooseFor(problem, kernels.target(), operands);
+  DITRON_RETURN_IF_ERROR(verifyAttentionPlan(operation, problem, chosen));
+  const auto pointer = [](const std::optional<runtime::Pointer> &p) { return orNone(p.value_or(runtime::Pointer())); };
   KernelCall call;
   call.numWarps = chosen.numWarps;
   call.numStages = chosen.numStages;
-  call.grid = {static_cast<uint32_t>(ceilDivide(problem.queries, chosen.blockM)),
-               static_cast<uint32_t>(problem.batch * problem.heads), 1};
-  call.arguments = {{"q_ptr", q},
-                    {"k_ptr", k},
-                    {"v_ptr", v},
-                    {"out_ptr", out},
-                    {"lse_ptr", orNone(lse.value_or(runtime::Pointer()))},
-                    {"group", problem.heads / problem.kvHeads},
+  call.arguments = {{"q_ptr", operands.q},
+                    {"k_ptr", operands.k},
+                    {"v_ptr", operands.v},
+                    {"out_ptr", operands.out},
+                    {"lse_ptr", pointer(operands.lse)},
+                    {"sinks_ptr", pointer(operands.sinks)},
+                    {"key_lengths_ptr", pointer(operands.keyLengths)},
+                    {"table_ptr", pointer(operands.blockTable)},
+                    {"heads", problem.heads},
                     {"queries", problem.queries},
                     {"keys", problem.keys},
-                    {"score_scale", problem.scaleOfScores() * std::numbers::log2e},
-                    {"CAUSAL", problem.causal},
-                    {"HEAD_DIM", problem.headDim},
+                    {"VALUE_DIM", problem.dimOfValues()},
                     {"BLOCK_M", chosen.blockM},
                     {"BLOCK_N", chosen.blockN}};
+  if (problem.pages)
+    call.arguments.insert(call.arguments.end(), {{"table_stride", ceilDivide(problem.keys, problem.pages->size)},
+                                                 {"PAGE", problem.pages->size}});
+  AttentionStrides values = keyStrides(problem, problem.dimOfValues());
+  if (problem.valuesTransposed)
+    values.row = problem.keys;
+  addStrides(call, "q", queryStrides(problem, problem.headDim));
+  addStrides(call, "k", keyStrides(problem, problem.headDim));
+  addStrides(call, "v", values);
+  addStrides(call, "out", queryStrides(problem, problem.dimOfValues()));
+  addOptions(call, problem, operands.slopes, operands.queryOffsets, operands.keyOffsets);
+  const int64_t tiles = ceilDivide(problem.queries, chosen.blockM);
   if (chosen.movement == AttentionMovement::Descriptors) {
     call.source = "attention/forward_by_descriptors";
     call.kernel = "attention_forward_by_descriptors";
-    call.grid = {blocksFor(rank, ceilDivide(problem.queries, chosen.blockM) * problem.batch * problem.heads), 1, 1};
-    call.arguments.insert(call.arguments.end(), {{"batch_heads", problem.batch * problem.heads},
-                                                 {"batch_kv_heads", problem.batch * problem.kvHeads},
-                                                 {"q_stride", problem.queries * problem.headDim},
-                                                 {"kv_stride", problem.keys * problem.headDim}});
+    call.grid = {blocksFor(rank, tiles * problem.batch * problem.heads), 1, 1};
+    addExtents(call, problem);
+    call.arguments.insert(call.arguments.end(),
+                          {{"kv_heads", problem.kvHeads}, {"VALUES_TRANSPOSED", problem.valuesTransposed}});
   } else {
     call.source = "attention/forward";
     call.kernel = "attention_forward";
-    call.arguments.push_back({"heads", problem.heads});
+    call.grid = {static_cast<uint32_t>(tiles), static_cast<uint32_t>(problem.batch * problem.heads), 1};
+    call.arguments.push_back({"group", problem.heads / problem.kvHeads});
   }
   return PreparedCall::create(kernels, rank, call);
 }

@@ -1,0 +1,158 @@
+//===- AttentionArguments.cpp - What the kernels of attention are told ----------------------------------------------------===//
+#include "ditron/ops/attention/AttentionArguments.h"
+
+#include "ditron/ops/GemmKernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <numbers>
+
+namespace ditron::ops {
+
+namespace {
+
+constexpr int64_t mostBlocks = 65535, mostElements = std::numeric_limits<int32_t>::max();
+constexpr uint64_t copyAlignmentBytes = 16;
+
+bool isHeadSize(int64_t dim) {
+  constexpr int64_t sizes[] = {16, 32, 64, 96, 128, 192, 256};
+  return std::ranges::find(sizes, dim) != std::end(sizes);
+}
+
+Status verifySizes(std::string_view operation, const AttentionProblem &problem) {
+  if (problem.batch < 1 || problem.heads < 1 || problem.kvHeads < 1 || problem.queries < 1 || problem.keys < 1)
+    return invalidArgument(fmt::format("{}: batch {}, heads {}, kvHeads {}, queries {}, keys {}; all must be positive",
+                                       operation, problem.batch, problem.heads, problem.kvHeads, problem.queries,
+                                       problem.keys));
+  if (problem.heads % problem.kvHeads != 0)
+    return invalidArgument(fmt::format("{}: {} heads on {} heads of K and V; the second must divide the first",
+                                       operation, problem.heads, problem.kvHeads));
+  for (int64_t dim : {problem.headDim, problem.dimOfValues()})
+    if (!isHeadSize(dim))
+      return unsupported(
+          fmt::format("{}: heads of {} elements; 16, 32, 64, 96, 128, 192 and 256 are accepted", operation, dim));
+  if (problem.batch * problem.heads > mostBlocks)
+    return invalidArgument(fmt::format("{}: batch {} times heads {}; at most {} are accepted", operation, problem.batch,
+                                       problem.heads, mostBlocks));
+  const int64_t longest =
+      std::max({problem.queries, problem.keys, problem.packedQueries.value_or(0), problem.packedKeys.value_or(0)});
+  const int64_t widest = std::max(problem.headDim, problem.dimOfValues());
+  if (longest * widest > mostElements)
+    return invalidArgument(fmt::format("{}: {} queries and {} keys of {} elements; a head may have {} elements",
+                                       operation, problem.queries, problem.keys, widest, mostElements));
+  return Status::ok();
+}
+
+} // namespace
+
+AttentionStrides stridesOf(AttentionLayout layout, int64_t heads, int64_t rows, int64_t dim) {
+  if (layout == AttentionLayout::HeadsFirst)
+    return {heads * rows * dim, rows * dim, dim};
+  return {heads * rows * dim, dim, heads * dim};
+}
+
+AttentionStrides queryStrides(const AttentionProblem &problem, int64_t dim) {
+  return stridesOf(problem.layout, problem.heads, problem.packedQueries.value_or(problem.queries), dim);
+}
+
+AttentionStrides keyStrides(const AttentionProblem &problem, int64_t dim) {
+  const int64_t rows = problem.pages ? problem.pages->size : problem.packedKeys.value_or(problem.keys);
+  return stridesOf(problem.layout, problem.kvHeads, rows, dim);
+}
+
+void addStrides(KernelCall &call, const std::string &name, const AttentionStrides &strides) {
+  call.arguments.insert(
+      call.arguments.end(),
+      {{name + "_batch", strides.batch}, {name + "_head", strides.head}, {name + "_row", strides.row}});
+}
+
+void addOptions(KernelCall &call, const AttentionProblem &problem, const std::optional<runtime::Pointer> &slopes,
+                const std::optional<runtime::Pointer> &queryOffsets,
+                const std::optional<runtime::Pointer> &keyOffsets) {
+  const runtime::None none;
+  const auto pointer = [](const std::optional<runtime::Pointer> &p) { return orNone(p.value_or(runtime::Pointer())); };
+  call.arguments.insert(call.arguments.end(),
+                        {{"CAUSAL", problem.causal},
+                         {"HEAD_DIM", problem.headDim},
+                         {"score_scale", problem.scaleOfScores() * std::numbers::log2e},
+                         {"window", problem.window ? runtime::Argument(*problem.window) : runtime::Argument(none)},
+                         {"soft_cap", problem.softCap ? runtime::Argument(*problem.softCap * std::numbers::log2e)
+                                                      : runtime::Argument(none)},
+                         {"slopes_ptr", pointer(slopes)},
+                         {"query_offsets_ptr", pointer(queryOffsets)},
+                         {"key_offsets_ptr", pointer(keyOffsets)}});
+}
+
+void addExtents(KernelCall &call, const AttentionProblem &problem) {
+  call.arguments.insert(call.arguments.end(),
+                        {{"batches", problem.batch},
+                         {"q_batches", problem.packedQueries ? 1 : problem.batch},
+                         {"q_rows", problem.packedQueries.value_or(problem.queries)},
+                         {"k_batches", problem.pages        ? problem.pages->count
+                                       : problem.packedKeys ? 1
+                                                            : problem.batch},
+                         {"k_rows", problem.pages ? problem.pages->size : problem.packedKeys.value_or(problem.keys)}});
+}
+
+Status verifyAttention(std::string_view operation, const AttentionProblem &problem) {
+  DITRON_RETURN_IF_ERROR(verifySizes(operation, problem));
+  if (!(problem.scaleOfScores() > 0))
+    return unsupported(fmt::format("{}: the scale {}; positive ones are accepted", operation, problem.scaleOfScores()));
+  if (problem.window && (*problem.window < 0 || *problem.window > mostElements))
+    return invalidArgument(
+        fmt::format("{}: a window of {} keys; 0 to {} are accepted", operation, *problem.window, mostElements));
+  if (problem.softCap && !(*problem.softCap > 0))
+    return invalidArgument(
+        fmt::format("{}: scores capped at {}; positive caps are accepted", operation, *problem.softCap));
+  if ((problem.packedQueries || problem.packedKeys) && problem.layout != AttentionLayout::RowsFirst)
+    return unsupported(fmt::format("{}: packed rows lie HeadsFirst; RowsFirst is accepted", operation));
+  if (problem.packedKeys && problem.pages)
+    return invalidArgument(fmt::format("{}: keys are packed and in pages; one of the two is accepted", operation));
+  if (problem.pages && (problem.pages->size < 16 || problem.pages->size % 16 != 0 || problem.pages->count < 1))
+    return unsupported(fmt::format("{}: {} pages of {} rows; at least one is accepted, of a multiple of 16 rows",
+                                   operation, problem.pages->count, problem.pages->size));
+  return Status::ok();
+}
+
+Status verifyAttentionPlan(std::string_view operation, const AttentionProblem &problem, const AttentionPlan &plan) {
+  if (plan.blockM < 16 || plan.blockN < 16)
+    return invalidArgument(
+        fmt::format("{}: blocks {}x{}; at least 16 is accepted", operation, plan.blockM, plan.blockN));
+  if (plan.movement == AttentionMovement::Pointers) {
+    if (problem.valuesTransposed)
+      return unsupported(fmt::format("{}: transposed V by pointers; descriptors are accepted", operation));
+    return Status::ok();
+  }
+  if (problem.pages && problem.pages->size % plan.blockN != 0)
+    return unsupported(fmt::format("{}: tiles of {} keys by descriptors, which must divide a page; it has {} rows",
+                                   operation, plan.blockN, problem.pages->size));
+  return Status::ok();
+}
+
+Status verifyOptional(std::string_view operation, std::string_view name, const std::optional<runtime::Pointer> &pointer,
+                      DataType type) {
+  return pointer ? verifyPointerType(operation, name, *pointer, type) : Status::ok();
+}
+
+Status verifyOffsets(std::string_view operation, const AttentionProblem &problem,
+                     const std::optional<runtime::Pointer> &queryOffsets,
+                     const std::optional<runtime::Pointer> &keyOffsets) {
+  DITRON_RETURN_IF_ERROR(verifyOptional(operation, "queryOffsets", queryOffsets, DataType::I32));
+  DITRON_RETURN_IF_ERROR(verifyOptional(operation, "keyOffsets", keyOffsets, DataType::I32));
+  if (problem.packedQueries.has_value() != queryOffsets.has_value())
+    return invalidArgument(
+        fmt::format("{}: packedQueries and queryOffsets are accepted together; one is missing", operation));
+  if (problem.packedKeys.has_value() != keyOffsets.has_value())
+    return invalidArgument(
+        fmt::format("{}: packedKeys and keyOffsets are accepted together; one is missing", operation));
+  return Status::ok();
+}
+
+bool areAlignedForCopies(std::initializer_list<runtime::Pointer> pointers) {
+  return std::ranges::all_of(pointers, [](const runtime::Pointer &p) {
+    return reinterpret_cast<uintptr_t>(p.address) % copyAlignmentBytes == 0;
+  });
+}
+
+} // namespace ditron::ops
