@@ -6,6 +6,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "LibraryMachine.h"
 #include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/attention/AttentionBackward.h"
 #include "ditron/ops/attention/AttentionReference.h"
 
 namespace ditron::e2e {
@@ -395,12 +396,177 @@ INSTANTIATE_TEST_SUITE_P(
                       {.blockM = 64, .blockN = 64, .numWarps = 4, .movement = AttentionMovement::Descriptors}}),
     [](const auto &info) { return info.param.name; });
 
+//===--------------------------------------------------------------------------------------------------------------===//
+// Backward
+//===--------------------------------------------------------------------------------------------------------------===//
+
+struct BackwardCase {
+  const char *name;
+  const char *target;
+  ops::AttentionProblem problem;
+  ops::AttentionBackwardPlan plan;
+  AttentionExtras extras = {};
+};
+void PrintTo(const BackwardCase &p, std::ostream *stream) { *stream << p.name; }
+
+class LibraryAttentionBackward : public testing::TestWithParam<BackwardCase> {};
+
+TEST_P(LibraryAttentionBackward, Gradients) {
+  const BackwardCase &p = GetParam();
+  Machine machine(p.target ? p.target : targetUnderTest());
+  AttentionData data(machine, p.problem, p.extras);
+  const ops::AttentionProblem &problem = data.problem;
+  const int64_t dim = problem.headDim, queryCount = data.queryCount(dim), keyCount = data.keyCount(dim);
+  const std::vector<float> q = data.random(queryCount, 31), gradient = data.random(queryCount, 34);
+  const std::vector<float> k = data.random(keyCount, 32), v = data.random(keyCount, 33);
+  const ops::AttentionReference plain = data.reference(q, k, v);
+  const ops::AttentionElement gradientAt = [&](int64_t b, int64_t h, int64_t r, int64_t c) {
+    return gradient[data.queryPlace(b, h, r, c, dim)];
+  };
+  std::vector<float> out(queryCount), lse(data.queryCount(1));
+  std::vector<double> delta(lse.size()), exactLse(lse.size()), dq(queryCount), dk(keyCount), dv(keyCount);
+  for (int64_t batch = 0; batch < problem.batch; ++batch) {
+    for (int64_t head = 0; head < problem.heads; ++head)
+      for (int64_t query = 0; query < data.queriesOf(batch); ++query) {
+        const auto [values, logarithm] = plain.row(batch, head, query);
+        const int64_t row = data.lsePlace(batch, head, query);
+        lse[row] = static_cast<float>(exactLse[row] = logarithm);
+        for (int64_t column = 0; column < dim; ++column) {
+          out[data.queryPlace(batch, head, query, column, dim)] = static_cast<float>(values[column]);
+          delta[row] += values[column] * gradientAt(batch, head, query, column);
+        }
+        const std::vector<double> own = plain.queryGradient(gradientAt, batch, head, query);
+        for (int64_t column = 0; column < dim; ++column)
+          dq[data.queryPlace(batch, head, query, column, dim)] = own[column];
+      }
+    const auto lseAt = [&](int64_t head, int64_t query) { return exactLse[data.lsePlace(batch, head, query)]; };
+    const auto deltaAt = [&](int64_t head, int64_t query) { return delta[data.lsePlace(batch, head, query)]; };
+    for (int64_t head = 0; head < problem.kvHeads; ++head)
+      for (int64_t key = 0; key < data.keysOf(batch); ++key) {
+        const auto [ofKey, ofValue] = plain.keyGradients(gradientAt, batch, head, key, lseAt, deltaAt);
+        for (int64_t column = 0; column < dim; ++column) {
+          dk[data.keyPlace(batch, head, key, column, dim)] = ofKey[column];
+          dv[data.keyPlace(batch, head, key, column, dim)] = ofValue[column];
+        }
+      }
+  }
+  Buffer qBuffer = data.put(q), kBuffer = data.put(k), vBuffer = data.put(v), outBuffer = data.put(out);
+  Buffer gradientBuffer = data.put(gradient), lseBuffer = machine.put(DataType::F32, lse);
+  Buffer dqBuffer = machine.unwritten(problem.dtype, queryCount), dkBuffer = machine.unwritten(problem.dtype, keyCount);
+  Buffer dvBuffer = machine.unwritten(problem.dtype, keyCount);
+  ops::AttentionBackwardOperands operands = {.q = qBuffer,
+                                             .k = kBuffer,
+                                             .v = vBuffer,
+                                             .out = outBuffer,
+                                             .lse = lseBuffer,
+                                             .gradient = gradientBuffer,
+                                             .dq = dqBuffer,
+                                             .dk = dkBuffer,
+                                             .dv = dvBuffer};
+  operands.slopes = data.floats(data.slopes());
+  operands.queryOffsets = data.offsets(data.queryOffsets, problem.packedQueries.has_value());
+  operands.keyOffsets = data.offsets(data.keyOffsets, problem.packedKeys.has_value());
+  auto call = ops::prepareAttentionBackward(*machine.jit, machine.rank(), problem, operands, p.plan);
+  ASSERT_OK(call);
+  ASSERT_OK(call->enqueue(machine.rank().stream()));
+  ASSERT_OK(machine.world->synchronize());
+  const double tolerance = problem.dtype == DataType::BF16 ? 2e-2 : 3e-3;
+  for (auto [what, buffer, expected] :
+       {std::tuple("dq", &dqBuffer, &dq), std::tuple("dk", &dkBuffer, &dk), std::tuple("dv", &dvBuffer, &dv)}) {
+    auto actual = buffer->downloadFloats();
+    ASSERT_OK(actual);
+    expectWithin(*actual, *expected, tolerance, std::string(p.name) + ": " + what);
+  }
+}
+
+constexpr ops::AttentionPlan fetched(uint32_t blockM, uint32_t blockN, uint32_t numWarps = 8) {
+  return {.blockM = blockM, .blockN = blockN, .numWarps = numWarps, .movement = AttentionMovement::Descriptors};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, LibraryAttentionBackward,
+    testing::Values(
+        BackwardCase{"causal_grouped",
+                     nullptr,
+                     {.batch = 2,
+                      .heads = 4,
+                      .kvHeads = 2,
+                      .queries = 50,
+                      .keys = 61,
+                      .headDim = 32,
+                      .causal = true,
+                      .dtype = DataType::F16},
+                     {{.blockM = 16, .blockN = 32, .numWarps = 4}, {.blockM = 32, .blockN = 16, .numWarps = 4}}},
+        BackwardCase{"queries_without_keys",
+                     nullptr,
+                     {.queries = 60, .keys = 25, .headDim = 16, .causal = true},
+                     {{.blockM = 32, .blockN = 16, .numWarps = 4}, {.blockM = 32, .blockN = 16, .numWarps = 4}}},
+        BackwardCase{"packed_window_cap_slopes",
+                     nullptr,
+                     {.batch = 3,
+                      .heads = 2,
+                      .queries = 60,
+                      .keys = 60,
+                      .headDim = 32,
+                      .causal = true,
+                      .layout = AttentionLayout::RowsFirst,
+                      .window = 21,
+                      .softCap = 4.0,
+                      .packedQueries = 0,
+                      .packedKeys = 0},
+                     {{.blockM = 16, .blockN = 16, .numWarps = 4}, {.blockM = 16, .blockN = 16, .numWarps = 4}},
+                     {.sinks = true, .slopes = true, .queries = {17, 60, 1}, .keys = {30, 60, 5}}},
+        BackwardCase{"head_of_96",
+                     nullptr,
+                     {.queries = 33, .keys = 20, .headDim = 96, .layout = AttentionLayout::RowsFirst},
+                     {{.blockM = 16, .blockN = 16, .numWarps = 4}, {.blockM = 16, .blockN = 16, .numWarps = 4}}},
+        BackwardCase{"fetched_causal_grouped",
+                     "sim:sm_90a",
+                     {.batch = 2,
+                      .heads = 4,
+                      .kvHeads = 2,
+                      .queries = 150,
+                      .keys = 161,
+                      .headDim = 64,
+                      .causal = true,
+                      .dtype = DataType::F16},
+                     {fetched(64, 128), fetched(128, 64)}},
+        BackwardCase{"fetched_whole_wide",
+                     "sim:sm_90a",
+                     {.queries = 200, .keys = 130, .headDim = 128},
+                     {fetched(64, 128), fetched(128, 64)}},
+        BackwardCase{"fetched_packed_window_cap_slopes",
+                     "sim:sm_90a",
+                     {.batch = 3,
+                      .heads = 2,
+                      .queries = 150,
+                      .keys = 150,
+                      .headDim = 64,
+                      .causal = true,
+                      .layout = AttentionLayout::RowsFirst,
+                      .window = 50,
+                      .softCap = 4.0,
+                      .packedQueries = 0,
+                      .packedKeys = 0},
+                     {fetched(64, 64, 4), fetched(64, 64, 4)},
+                     {.slopes = true, .queries = {17, 150, 1}, .keys = {30, 150, 5}}}),
+    [](const auto &info) { return info.param.name; });
+
 TEST(LibraryAttentionPlans, RefuseWhatCannotBe) {
   Machine machine(targetUnderTest());
   Buffer x = machine.put(DataType::BF16, std::vector<float>(64));
   auto message = [&](const ops::AttentionProblem &problem) {
     return statusOf(ops::prepareAttention(*machine.jit, machine.rank(), problem, {x, x, x, x})).message();
   };
+  const ops::AttentionBackwardOperands all = {x, x, x, x, x.pointer().as(DataType::F32), x, x, x, x};
+  auto backward = [&](const ops::AttentionProblem &problem, const ops::AttentionBackwardPlan &plan = {}) {
+    return statusOf(ops::prepareAttentionBackward(*machine.jit, machine.rank(), problem, all, plan)).message();
+  };
+  EXPECT_THAT(backward({.queries = 1, .keys = 1, .headDim = 256}), HasSubstr("heads of 256"));
+  EXPECT_THAT(backward({.queries = 1, .keys = 1, .valueDim = 64}), HasSubstr("of V 64"));
+  EXPECT_THAT(backward({.queries = 1, .keys = 1, .pages = ops::AttentionPages{.count = 1}}), HasSubstr("in pages"));
+  EXPECT_THAT(backward({.queries = 1, .keys = 1}, {.keys = {.blockM = 256}}), HasSubstr("tiles of 256 queries"));
+  EXPECT_THAT(statusOf(ops::parseAttentionBackwardPlan("64x64 warps 4 stages 2")).message(), HasSubstr("written like"));
   EXPECT_THAT(message({.heads = 3, .kvHeads = 2, .queries = 1, .keys = 1}), HasSubstr("must divide"));
   EXPECT_THAT(message({.queries = 1, .keys = 1, .headDim = 80}), HasSubstr("heads of 80"));
   EXPECT_THAT(message({.queries = 0, .keys = 1}), HasSubstr("queries 0"));

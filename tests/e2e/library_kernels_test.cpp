@@ -296,7 +296,7 @@ TEST(LibrarySources, FilesImportOnlyWhatIsEmbedded) {
   }
   EXPECT_GT(imports, 0u);
   EXPECT_THAT(ops::libraryKernel("gem", "gemm").status().message(),
-              HasSubstr("no kernel file 'gem'; it has attention/forward, "));
+              HasSubstr("no kernel file 'gem'; it has attention/backward, "));
 }
 
 } // namespace
