@@ -56,6 +56,13 @@ enum class RowOperator { Softmax, RmsNorm };
 
 struct AttentionBenchOptions : KernelBenchOptions {
   bool causal = true;
+  bool backward = false;
+  std::optional<int64_t> window, valueDim, pageSize;
+  std::optional<double> softCap;
+  bool sinks = false, slopes = false;
+  bool rowsFirst = false;
+  bool packed = false; ///< Batches of different lengths, one behind the other.
+  bool valuesTransposed = false;
 };
 
 Status benchGemm(const GemmBenchOptions &options, const Knobs &knobs);

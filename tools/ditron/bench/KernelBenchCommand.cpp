@@ -89,10 +89,27 @@ void addKernelBenchCommands(CLI::App &bench, CommandContext &context) {
     command->callback([&context, options, op] { context.finish(benchRows(op, *options, context.knobs)); });
   }
 
-  CLI::App *attention = bench.add_subcommand("attention", "Attention, forward");
+  CLI::App *attention = bench.add_subcommand("attention", "Attention, forward or backward");
   auto attentionOptions = std::make_shared<AttentionBenchOptions>();
-  addCommonOptions(attention, *attentionOptions, "BATCHxHEADSxKV_HEADSxSEQUENCExHEAD_DIM", ops::AttentionPlan().text());
+  addCommonOptions(attention, *attentionOptions, "BATCHxHEADSxKV_HEADSxSEQUENCExHEAD_DIM", ops::AttentionPlan().text(),
+                   "bf16, fp16 or, forward, fp8e4nv");
   attention->add_flag("!--no-causal", attentionOptions->causal, "Every query sees every key");
+  attention->add_flag("--backward", attentionOptions->backward, "Gradients of Q, K and V; a plan is two, 'PLAN, PLAN'");
+  attention->add_option("--window", attentionOptions->window, "Keys in front of its own place that a query sees")
+      ->check(integerBetween(0, 1 << 30));
+  attention->add_option("--soft-cap", attentionOptions->softCap, "A score s becomes CAP * tanh(s / CAP)")
+      ->type_name("CAP");
+  attention->add_flag("--sinks", attentionOptions->sinks, "Each row has one more score, of its head");
+  attention->add_flag("--alibi", attentionOptions->slopes, "Scores lose a head's slope for every key in between");
+  attention
+      ->add_option("--value-dim", attentionOptions->valueDim, "Elements of V and the result, where Q and K have others")
+      ->check(integerBetween(1, 1 << 16));
+  attention->add_flag("--rows-first", attentionOptions->rowsFirst, "Operands are [batch, rows, heads, dim]");
+  attention->add_flag("--packed", attentionOptions->packed,
+                      "Batches one behind the other, from SEQUENCE rows down to half of them");
+  attention->add_option("--page-size", attentionOptions->pageSize, "K and V lie in pages of so many rows")
+      ->check(integerBetween(1, 1 << 20));
+  attention->add_flag("--values-transposed", attentionOptions->valuesTransposed, "V is [batch, kv_heads, dim, rows]");
   attention->callback(
       [&context, attentionOptions] { context.finish(benchAttention(*attentionOptions, context.knobs)); });
 

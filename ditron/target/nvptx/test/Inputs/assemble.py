@@ -112,8 +112,6 @@ cases += [
      constexpr(WORLD_SIZE=8, **exchange, PULLS=True, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 8"),
     (library("gemm_all_reduce"), "gather_rows", "*bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32:16, i32:16, i32:16, i32:16, i32" +
      constexpr(WORLD_SIZE=8, **exchange, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 8", "tight"),
-    (library("attention/forward"), "attention_forward", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, i32:16, i32, i32:16, i32:16, fp32" +
-     constexpr(CAUSAL=True, HEAD_DIM=64, BLOCK_M=64, BLOCK_N=32) + ", *fp32:16", "--num-warps 4 --num-stages 2"),
     (library("tile_link"), "begin_call", "*i64:16, *i64:16, *i64:16, *i64:16, i32"),
     (library("tile_link"), "gemm_ring_reduce_scatter", "*fp16:16, *fp16:16, *fp32:16, *fp32:16, *bf16:16, *i64, *i64, *i64" + ", i32" * 5 +
      constexpr(RING_BLOCKS=20, BLOCK_M=128, BLOCK_N=128, BLOCK_K=32, RING_M=64, RING_N=128), "--num-warps 8"),
@@ -134,11 +132,37 @@ for transposed in [True, False]:
     cases.append((library("hopper_gemm"), "gemm_two_widths", matrices + constexpr(MORE_N=wide // 2, **tile), "--num-warps 8 --num-stages 4", *tight))
     cases.append((library("hopper_gemm"), "gemm_split_tail", "*bf16:16, *bf16:16, *bf16:16, *fp32:16, *i64:16" + ", i32:16" * 6 + ", i32" * 2 +
                   constexpr(**tile), "--num-warps 8 --num-stages 5", *tight))
-for depth, causal in [(64, True), (64, False), (128, True), (128, False)]:
-    tile = dict(BLOCK_M=128, BLOCK_N=128) if arch == "sm_90a" else dict(BLOCK_M=64, BLOCK_N=32)
-    for lse in ["", ", *fp32:16"]:
-        cases.append((library("attention/forward_by_descriptors"), "attention_forward_by_descriptors", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, i32, i32, i32, i32, i32, i32:16, i32:16, fp32" +
-                      constexpr(CAUSAL=causal, HEAD_DIM=depth, **tile) + lse, f"--num-warps {8 if arch == 'sm_90a' else 4} --num-stages 2", *(["tight"] if arch == "sm_90a" and not lse else [])))
+# Attention: plain, with every option, of packed rows, in pages, of 8 bits.
+strides, hopper = ", i32:16" * 3, arch == "sm_90a"
+all_options = ", i32, fp32, *fp32:16, *fp32:16, *i32:16, *i32:16"
+no_options = constexpr(window=None, soft_cap=None, sinks_ptr=None, slopes_ptr=None, query_offsets_ptr=None, key_offsets_ptr=None)
+forward, fetched = library("attention/forward"), library("attention/forward_by_descriptors")
+for options, depths, m, n, paged in [("", (64, 64), 128, 128, 64), (", *fp32:16" + all_options, (128, 128), 128, 64, 64), (", *fp32:16", (192, 128), 128, 64, 64),
+                                     (", *fp32:16", (96, 96), 128, 128, 16)]:
+    tile = dict(BLOCK_M=m, BLOCK_N=n) if hopper else dict(BLOCK_M=64, BLOCK_N=32)
+    for causal in [True, False]:
+        sizes = constexpr(CAUSAL=causal, HEAD_DIM=depths[0], VALUE_DIM=depths[1], **tile)
+        cases.append((forward, "attention_forward", "*bf16:16" + ", *bf16:16" * 3 + ", i32" * 4 + strides * 4 + ", fp32" + sizes + options, "--num-warps 8 --num-stages 2"))
+        cases.append((fetched, "attention_forward_by_descriptors", "*bf16:16" + ", *bf16:16" * 3 + ", i32" * 9 + strides * 4 + ", fp32" + sizes + options,
+                      "--num-warps 8 --num-stages 2", *(["tight"] if hopper and options == "" else [])))
+    sizes = constexpr(CAUSAL=True, HEAD_DIM=depths[0], VALUE_DIM=depths[1], BLOCK_M=64, BLOCK_N=32)
+    cases.append((forward, "attention_forward", "*bf16:16" + ", *bf16:16" * 3 + ", i32" * 4 + strides * 4 + ", fp32" + sizes + ", *fp32:16" + no_options +
+                  ", *i32:16, *i32:16, i32" + constexpr(PAGE=paged), "--num-warps 4 --num-stages 2"))
+if hopper:
+    sizes = constexpr(CAUSAL=True, HEAD_DIM=128, VALUE_DIM=128, BLOCK_M=128, BLOCK_N=128)
+    cases.append((fetched, "attention_forward_by_descriptors", "*fp8e4nv:16" + ", *fp8e4nv:16" * 2 + ", *bf16:16" + ", i32" * 9 + strides * 4 + ", fp32" + sizes +
+                  constexpr(VALUES_TRANSPOSED=True), "--num-warps 8 --num-stages 2"))
+cases.append((library("attention/backward"), "gradient_rows", "*bf16:16, *bf16:16, *fp32:16, *fp32:16, *fp32:16, i32, i32, i32" + strides + ", i32:16" +
+              constexpr(HEAD_DIM=128, BLOCK_M=32)))
+for depth, causal, options in [(64, True, ""), (128, False, ""), (128, True, ", i32, fp32, *fp32:16, *i32:16, *i32:16")]:
+    inputs, scales = "*bf16:16" + ", *bf16:16" * 3 + ", *fp32:16, *fp32:16", strides * 2 + ", i32:16, fp32, fp32"
+    for kernel, results, m, n in [("key_gradients", 2, 64, 128), ("query_gradient", 1, 128, 64)]:
+        outputs = ", *bf16:16" * results
+        sizes = constexpr(CAUSAL=causal, HEAD_DIM=depth, BLOCK_M=64, BLOCK_N=64)
+        cases.append((library("attention/backward"), kernel, inputs + outputs + ", i32" * 4 + scales + sizes + options, "--num-warps 8 --num-stages 2"))
+        sizes = constexpr(CAUSAL=causal, HEAD_DIM=depth, **(dict(BLOCK_M=m, BLOCK_N=n) if hopper else dict(BLOCK_M=64, BLOCK_N=32)))
+        cases.append((library("attention/backward_by_descriptors"), kernel + "_by_descriptors", inputs + outputs + ", i32" * 9 + scales + sizes + options,
+                      "--num-warps 8 --num-stages 2", *(["tight"] if hopper and depth == 64 else [])))
 decoded = ", ".join(["*bf16:16"] * 4 + ["*fp32:16", "*i32:16", "*i32:16", "*fp32:16", "*fp32:16", "*i32:16"])
 for page, rows, depth, keys in [(0, 16, 128, 64), (16, 16, 64, 128), (64, 64, 256, 32)]:
     sizes = ", i32" * 4 + ", i64:16" * 4 + ", fp32"
