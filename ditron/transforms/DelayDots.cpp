@@ -12,7 +12,8 @@
 //                                                              acc = warpgroup_wait 0, acc0, p;  scaled' = f(s, acc)
 //                                                            acc = dot p, v[last], scaled
 // 1. The loop: every dot in its body is waited for at once, the last one's result is only carried on, its A comes from registers and is
-//    computed in the body, and no other dot depends on the carried value.
+//    computed in the body, and no other dot depends on the carried value. A has 16 bits: other types move between threads on the way from
+//    an accumulator to an operand, through shared memory and barriers, which must not happen in the middle of what a turn starts.
 // 2. What moves: the last dot with the waits for its ring in front of it and the releases behind it. Its operands of the turn before are
 //    carried instead of its result. Rings need two slots: the producer may be ahead by one turn of what is released.
 // 3. What depends on the carried value goes to the end of the turn, behind the wait; it must be free of side effects.
@@ -184,6 +185,8 @@ public:
     Operation *operand = isa<RankedTensorType>(last.getA().getType()) ? last.getA().getDefiningOp() : nullptr;
     if (!operand || operand->getBlock() != body)
       return "the last dot's A is not computed in registers";
+    if (cast<RankedTensorType>(last.getA().getType()).getElementTypeBitWidth() != 16)
+      return "the last dot's A is not of 16 bits, and moves between threads";
     if (std::string reason = whyNotLater(); !reason.empty())
       return reason;
     if (std::string reason = collectLate(); !reason.empty())

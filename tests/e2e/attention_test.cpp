@@ -393,7 +393,7 @@ INSTANTIATE_TEST_SUITE_P(
                        .headDim = 64,
                        .dtype = DataType::F8E4NV,
                        .valuesTransposed = true},
-                      {.blockM = 64, .blockN = 64, .numWarps = 4, .movement = AttentionMovement::Descriptors}}),
+                      {.blockM = 128, .blockN = 64, .movement = AttentionMovement::Descriptors}}),
     [](const auto &info) { return info.param.name; });
 
 //===--------------------------------------------------------------------------------------------------------------===//
