@@ -17,7 +17,7 @@ constexpr std::string_view operation = "GemmAllReduce", kernelFile = "gemm_all_r
 
 /// The exchange of the two-shot form is bound by memory and links: long rows, many bytes on their way. Blocks of the same number on all
 /// ranks make and fetch the same tiles, so their number is the same everywhere: no more than this.
-constexpr uint32_t exchangeM = 16, exchangeN = 256, exchangeWarps = 8, mostExchangeBlocks = 128;
+constexpr uint32_t exchangeM = 16, exchangeN = 256, exchangeWarps = 16, mostExchangeBlocks = 128;
 /// Of the few blocks beside the product: many loads on their way in each multiprocessor.
 constexpr uint32_t besideM = 64, besideWarps = 32;
 /// And some multiprocessors stay free for another operator's product, for which blocks of ours may be waiting on other ranks.

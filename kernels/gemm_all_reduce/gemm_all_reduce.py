@@ -183,25 +183,32 @@ def gather_rows(reduced_ptr, out_ptr, finished_ptr, generation_ptr, chunk, M, N,
     tiles_n = tl.cdiv(N, EXCHANGE_N)
     tile_rows = tl.arange(0, EXCHANGE_M)
     tile_columns = tl.arange(0, EXCHANGE_N)
-    for step in range(1, WORLD_SIZE):
+    sums = ()
+    results = ()
+    counts = ()
+    for step in tl.static_range(1, WORLD_SIZE):
         owner = (rank + step) % WORLD_SIZE
         first_row, rows, longest, longest_of_all = segment_of(chunk, owner, M, chunk_rows, WORLD_SIZE)
-        tiles = tl.cdiv(rows, EXCHANGE_M) * tiles_n
-        if block < tiles:
-            word = (owner * CHUNKS + chunk) * BLOCKS + block
-            token = dl.wait(finished_ptr + word, 1, "sys", "acquire", waitValue=generation, compare="ge")
-            reduced = dl.consume_token(dl.symm_at(reduced_ptr, owner), token)
-            reduced += tl.cast(chunk, tl.int64) * longest_of_all * N
-            result = out_ptr + tl.cast(first_row, tl.int64) * stride_out
-            for tile in range(block, tiles, num_blocks):
-                row = tile // tiles_n * EXCHANGE_M
-                column = tile % tiles_n * EXCHANGE_N
-                mask = (tile_rows[:, None] < rows - row) & (tile_columns[None, :] < N - column)
-                start = tl.cast(row, tl.int64) * N + column
-                offsets = tile_rows[:, None] * N + tile_columns[None, :]
-                value = tl.load(reduced + start + offsets, mask=mask)
-                place = tl.cast(row, tl.int64) * stride_out + column
-                tl.store(result + place + tile_rows[:, None] * stride_out + tile_columns[None, :], value, mask=mask)
+        word = (owner * CHUNKS + chunk) * BLOCKS + block
+        token = dl.wait(finished_ptr + word, 1, "sys", "acquire", waitValue=generation, compare="ge")
+        reduced = dl.consume_token(dl.symm_at(reduced_ptr, owner), token)
+        sums = sums + (reduced + tl.cast(chunk, tl.int64) * longest_of_all * N,)
+        results = results + (out_ptr + tl.cast(first_row, tl.int64) * stride_out,)
+        counts = counts + (rows,)
+    longest = tl.cdiv(min(M - chunk * chunk_rows, chunk_rows), WORLD_SIZE)
+    for tile in range(block, tl.cdiv(longest, EXCHANGE_M) * tiles_n, num_blocks):
+        row = tile // tiles_n * EXCHANGE_M
+        column = tile % tiles_n * EXCHANGE_N
+        offsets = tl.cast(row, tl.int64) * N + column + (tile_rows[:, None] * N + tile_columns[None, :])
+        place = tl.cast(row, tl.int64) * stride_out + column + (tile_rows[:, None] * stride_out + tile_columns[None, :])
+        # The tiles of all owners are on their way together.
+        values = ()
+        for i in tl.static_range(WORLD_SIZE - 1):
+            mask = (tile_rows[:, None] < counts[i] - row) & (tile_columns[None, :] < N - column)
+            values = values + (tl.load(sums[i] + offsets, mask=mask),)
+        for i in tl.static_range(WORLD_SIZE - 1):
+            mask = (tile_rows[:, None] < counts[i] - row) & (tile_columns[None, :] < N - column)
+            tl.store(results[i] + place, values[i], mask=mask)
 
 
 @triton.jit

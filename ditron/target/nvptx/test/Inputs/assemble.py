@@ -109,9 +109,9 @@ cases += [
     (library("gemm_all_reduce"), "reduce_rows_beside", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, *i32:16, *i64:16, *i64:16, i32" + ", i32:16" * 4 + ", i32" +
      constexpr(WORLD_SIZE=8, CHUNKS=8, EXCHANGE_M=64, EXCHANGE_N=256), "--num-warps 32"),
     (library("gemm_all_reduce"), "reduce_rows", "*bf16:16, *bf16:16, *bf16:16, *bf16:16" + ", *i64:16" * 4 + ", i32, i32:16, i32:16, i32:16, i32:16, i32" +
-     constexpr(WORLD_SIZE=8, **exchange, PULLS=True, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 8"),
+     constexpr(WORLD_SIZE=8, **exchange, PULLS=True, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 16"),
     (library("gemm_all_reduce"), "gather_rows", "*bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32:16, i32:16, i32:16, i32:16, i32" +
-     constexpr(WORLD_SIZE=8, **exchange, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 8", "tight"),
+     constexpr(WORLD_SIZE=8, **exchange, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 16", "tight"),
     (library("tile_link"), "begin_call", "*i64:16, *i64:16, *i64:16, *i64:16, i32"),
     (library("tile_link"), "gemm_ring_reduce_scatter", "*fp16:16, *fp16:16, *fp32:16, *fp32:16, *bf16:16, *i64, *i64, *i64" + ", i32" * 5 +
      constexpr(RING_BLOCKS=20, BLOCK_M=128, BLOCK_N=128, BLOCK_K=32, RING_M=64, RING_N=128), "--num-warps 8"),
