@@ -280,8 +280,11 @@ TEST_F(Collectives, SizesOneAfterTheOther) {
     for (CollectiveKind kind : ops::allCollectiveKinds())
       for (const CollectivePlan &plan : plansOf(kind)) {
         std::vector<Call> calls;
-        const std::vector<int64_t> sizes = ranks < 8 ? std::vector<int64_t>{1, 4, 0, 3, 256, 257, 1000, 4100, 2049}
-                                                     : std::vector<int64_t>{1, 0, 257, 3000};
+        // All sizes on three ranks; each of them on two or on four besides.
+        const std::vector<int64_t> sizes = ranks == 3   ? std::vector<int64_t>{1, 4, 0, 3, 256, 257, 1000, 4100, 2049}
+                                           : ranks == 2 ? std::vector<int64_t>{1, 4, 0, 257, 4100}
+                                           : ranks == 4 ? std::vector<int64_t>{3, 256, 0, 1000, 2049}
+                                                        : std::vector<int64_t>{1, 0, 257, 3000};
         for (int64_t n : sizes)
           calls.push_back({.elements = n, .inPlace = n % 3 == 0});
         runCalls({.kind = kind,
@@ -435,7 +438,7 @@ TEST_F(Collectives, SumsAreRoundedAsTheFormSays) {
 TEST_F(Collectives, AnySchedule) {
   if (!isSimulated())
     GTEST_SKIP() << "the simulator draws schedules";
-  for (uint64_t seed = 1; seed <= 12; ++seed) {
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
     start(4, seeded(seed, seed % 4, 3));
     for (CollectiveKind kind : ops::allCollectiveKinds())
       for (const CollectivePlan &plan : plansOf(kind)) {
@@ -452,10 +455,9 @@ TEST_F(Collectives, AnySchedule) {
 TEST_F(Collectives, SeveralNodes) {
   if (!isSimulated())
     GTEST_SKIP() << "GPUs of one machine are one node";
-  for (auto [nodes, perNode] :
-       {std::pair{2u, 1u}, {2u, 2u}, {3u, 2u}, {4u, 2u}, {2u, 4u}, {4u, 4u}, {2u, 8u}, {4u, 8u}}) {
+  for (auto [nodes, perNode] : {std::pair{2u, 1u}, {2u, 2u}, {3u, 2u}, {4u, 2u}, {2u, 4u}, {2u, 8u}, {4u, 8u}}) {
     const uint32_t ranks = nodes * perNode;
-    for (uint64_t seed = 1; seed <= (ranks > 8 ? 1 : 3); ++seed) {
+    for (uint64_t seed = 1; seed <= (ranks > 8 ? 1 : 2); ++seed) {
       WorldOptions world = seeded(seed, seed % ranks, 4);
       world.ranksPerNode = perNode;
       start(ranks, world);

@@ -37,6 +37,7 @@ struct Problem {
   int calls = 1;
   Schedule schedule = Schedule::Overlapped;
   int64_t gap = 0; ///< Elements behind each row of the result.
+  bool checkRaces = true;
   ops::TileConfig tile = {.blockM = 32, .blockN = 32, .blockK = 32, .groupM = 4, .numWarps = 4, .numStages = 2};
 
   std::string text() const {
@@ -229,6 +230,7 @@ protected:
     WorldOptions options = seeded(p.seed, p.slowRank, 5);
     options.ranksPerNode = p.perNode;
     options.trace = true;
+    options.checkRaces = p.checkRaces;
     start(p.ranks, options);
   }
   template <typename Kind> std::unique_ptr<OperatorCalls> make(const Problem &p) {
@@ -427,7 +429,7 @@ TEST_F(InterNode, GroupsOfSeveralNodes) {
 
 /// In virtual time an overlapped call is faster than the exchange and the product one after the other.
 TEST_F(InterNode, OverlapIsFaster) {
-  for (auto [ranks, perNode] : {std::pair{8u, 4u}, {16u, 4u}, {16u, 8u}}) {
+  for (auto [ranks, perNode] : {std::pair{8u, 4u}, {16u, 4u}}) {
     Problem p = {.name = "time",
                  .ranks = ranks,
                  .perNode = perNode,
@@ -435,6 +437,7 @@ TEST_F(InterNode, OverlapIsFaster) {
                  .n = 256,
                  .k = 512,
                  .seed = 0,
+                 .checkRaces = false, // smaller problems are for that
                  .tile = {.blockM = 32, .blockN = 64, .blockK = 32, .groupM = 1, .numWarps = 4, .numStages = 2}};
     const auto time = [&](Schedule schedule, auto kind) {
       p.schedule = schedule;
