@@ -751,6 +751,7 @@ private:
 ContractEntry expertParallel(ops::ExpertParallelForm form) {
   ContractEntry entry;
   entry.name = fmt::format("expert_parallel_{}", toString(form));
+  entry.isBetweenNodes = form == ops::ExpertParallelForm::TwoLevel;
   entry.dtypes = {DataType::BF16, DataType::F16, DataType::F32};
   entry.most = {.m = 65, .n = 259, .k = 1};
   entry.typical = {{{.m = 1, .n = 40}, {.m = 5, .n = 40}, {.m = 17, .n = 40}}};
@@ -843,6 +844,7 @@ constexpr ops::TileConfig smallTile = {
 ContractEntry expertParallelMoe(std::optional<ops::ExpertParallelForm> form) {
   ContractEntry entry;
   entry.name = fmt::format("expert_parallel_moe_{}", form ? toString(*form) : "fused");
+  entry.isBetweenNodes = form == ops::ExpertParallelForm::TwoLevel;
   entry.dtypes = {DataType::BF16, DataType::F16, DataType::F32};
   entry.most = {.m = 40, .n = 97, .k = 1};
   entry.typical = {{{.m = 1, .n = 40}, {.m = 5, .n = 40}, {.m = 17, .n = 40}}};
@@ -905,6 +907,8 @@ std::vector<ContractEntry> makeTable() {
   table.push_back(expertParallelMoe(ops::ExpertParallelForm::LowLatency));
   table.push_back(expertParallelMoe(ops::ExpertParallelForm::HighThroughput));
   table.push_back(expertParallelMoe(std::nullopt));
+  table.push_back(expertParallel(ops::ExpertParallelForm::TwoLevel));
+  table.push_back(expertParallelMoe(ops::ExpertParallelForm::TwoLevel));
   return table;
 }
 
@@ -913,6 +917,24 @@ std::vector<ContractEntry> makeTable() {
 const std::vector<ContractEntry> &operatorsUnderContract() {
   static const std::vector<ContractEntry> table = makeTable();
   return table;
+}
+
+const ContractEntry &companionOf(const ContractEntry &entry, size_t distance) {
+  std::vector<const ContractEntry *> companions;
+  size_t own = 0;
+  for (const ContractEntry &each : operatorsUnderContract()) {
+    if (each.isBetweenNodes != entry.isBetweenNodes)
+      continue;
+    if (each.name == entry.name)
+      own = companions.size();
+    companions.push_back(&each);
+  }
+  return *companions[(own + distance) % companions.size()];
+}
+
+void makeNodes(const ContractEntry &entry, WorldOptions &options, uint32_t ranksPerNode) {
+  if (entry.isBetweenNodes)
+    options.ranksPerNode = ranksPerNode;
 }
 
 } // namespace ditron::e2e

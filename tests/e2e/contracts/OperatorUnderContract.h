@@ -86,11 +86,16 @@ struct ContractEntry {
   bool fixedDepth = false;   ///< `k` is.
   /// Ranks may differ in sizes, so that calls in another order on one of them are calls, too, with other operands.
   bool sizesMayDiffer = false;
+  bool isBetweenNodes = false; ///< Runs on several nodes only; the others on one.
   std::function<Expected<std::unique_ptr<OperatorUnderContract>>(World &, const ContractChoice &)> make;
 };
 void PrintTo(const ContractEntry &entry, std::ostream *stream);
 
 const std::vector<ContractEntry> &operatorsUnderContract();
+/// The entry and those that run in a world with it: `distance` entries behind it, in a circle.
+const ContractEntry &companionOf(const ContractEntry &entry, size_t distance);
+/// Makes nodes of so many ranks each where the entry needs them. Groups of any ranks are on several nodes where each has a node of its own.
+void makeNodes(const ContractEntry &entry, WorldOptions &options, uint32_t ranksPerNode = 1);
 
 /// The memory of one call on all ranks of a world.
 class ContractCall {

@@ -27,6 +27,10 @@ protected:
     start(ranks, seeded(31));
     make(world());
   }
+  void start(uint32_t count, WorldOptions options) {
+    makeNodes(GetParam(), options);
+    KernelTest::start(count, options);
+  }
   void make(World &in) {
     ContractChoice choice;
     choice.dtype = GetParam().dtypes.front();

@@ -46,7 +46,9 @@ DrawnCase drawCase(uint64_t number) {
   std::mt19937_64 random(0x9E3779B97F4A7C15ull * (number + 1));
   DrawnCase drawn;
   const std::vector<ContractEntry> &table = operatorsUnderContract();
-  drawn.entry = &table[random() % table.size()];
+  do
+    drawn.entry = &table[random() % table.size()];
+  while (drawn.entry->isBetweenNodes && !isSimulated()); // GPUs of one machine are one node
   const ContractEntry &entry = *drawn.entry;
   drawn.ranks = ranksOnTarget(1 + static_cast<uint32_t>(random() % 8));
   drawn.choice.dtype = entry.dtypes[random() % entry.dtypes.size()];
@@ -55,6 +57,10 @@ DrawnCase drawCase(uint64_t number) {
   drawn.world.sms = 4 + static_cast<uint32_t>(random() % 5);
   if (random() % 2)
     drawn.world.slowRanks[static_cast<uint32_t>(random() % drawn.ranks)] = 1 + static_cast<double>(random() % 6);
+  if (entry.isBetweenNodes) {
+    drawn.ranks = std::max(drawn.ranks, 2u);
+    makeNodes(entry, drawn.world, drawn.ranks % 2 == 0 && random() % 2 ? drawn.ranks / 2 : 1);
+  }
   const bool isProduct = entry.most.k > 1;
   const auto tooMuch = [&](const CallSizes &sizes) {
     const double m = static_cast<double>(sizes.m), n = static_cast<double>(sizes.n), k = static_cast<double>(sizes.k);
