@@ -20,12 +20,33 @@ using namespace mlir;
 
 namespace ditron::transforms {
 
+/// Bulk copies of a kernel's own. They write, but what they order is memory that only the kernel's own copies fill, and which no producer reads.
+constexpr StringLiteral copyOut = "bulk_store";
+static bool isOfBulkCopies(StringRef intrinsic) {
+  return intrinsic.starts_with("bulk_") || intrinsic.starts_with("mbarrier_") || intrinsic == "fence_async_shared";
+}
+
 /// The address that an operation writes to; null for operations that write no global memory of the kernel's choice.
 static Value writtenAddress(Operation *op) {
+  auto intrinsic = dyn_cast<dist::IntrinsicOp>(op);
+  if (intrinsic && intrinsic.getName() == copyOut)
+    return op->getOperand(0);
   if (isa<tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, dist::StOp, dist::StVectorOp, dist::MultimemStOp, dist::ThreadAtomicRmwOp,
           dist::ThreadAtomicCasOp, tile::DescriptorStoreOp>(op))
     return op->getOperand(0);
   return {};
+}
+
+/// Whether an address is one of shared memory that the kernel has asked for, where no tile of a producer is fetched from.
+static bool isShared(Value address) {
+  while (Operation *op = address.getDefiningOp()) {
+    if (isa<dist::SharedAllocOp>(op))
+      return true;
+    if (!isa<tile::HintOp, tile::AddPtrOp, tile::PtrCastOp, tile::SplatOp, tile::BroadcastOp, tile::ExpandDimsOp>(op))
+      return false;
+    address = op->getOperand(0);
+  }
+  return false;
 }
 
 /// True for what the kernel synchronises or copies by itself: nobody knows which loads rely on it.
@@ -34,7 +55,8 @@ static bool synchronises(Operation *op) {
     return load.getOrder() == tile::MemoryOrder::Acquire || op->getParentOfType<scf::WhileOp>();
   if (auto intrinsic = dyn_cast<dist::IntrinsicOp>(op)) {
     StringRef name = intrinsic.getName();
-    return name != "smid" && name != "globaltimer" && name != "clock64" && !name.starts_with("shared_");
+    return name != "smid" && name != "globaltimer" && name != "clock64" && !name.starts_with("shared_") &&
+           !isOfBulkCopies(name);
   }
   return isa<dist::PutOp, dist::GetOp, dist::PutSignalOp, dist::SignalWaitUntilOp, dist::OrderOp, dist::TeamBarrierOp, dist::CollectiveOp>(op);
 }
@@ -43,7 +65,7 @@ ProducerSlice::ProducerSlice(Operation *kernel) : kernel(kernel) {
   kernel->walk([&](Operation *op) {
     if (!synchronisation && synchronises(op))
       synchronisation = op;
-    if (writtenAddress(op))
+    if (Value address = writtenAddress(op); address && !isShared(address))
       writes.push_back(op);
   });
 }

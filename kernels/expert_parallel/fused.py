@@ -26,7 +26,9 @@ and for each other, the other blocks for them; of gemm_combine all blocks wait f
 import triton
 import triton.language as tl
 import triton_dist.language as dl
-from triton_dist.language.extra.language_extra import __syncthreads, atomic_add, ld, num_threads, st, tid
+from triton_dist.language.extra.language_extra import (__syncthreads, atomic_add, cp_async_bulk_commit_group, cp_async_bulk_global_to_shared,
+                                                       cp_async_bulk_shared_to_global, cp_async_bulk_wait_group, fence_async_shared, ld,
+                                                       mbarrier_arrive_expect_tx, mbarrier_init, mbarrier_wait_parity, num_threads, st, tid)
 
 from ..collectives.pairs import report
 from ..moe.grouped_gemm import store_rows
@@ -45,6 +47,11 @@ NEXT_PLACE = tl.constexpr(5)
 NOTES = tl.constexpr(6)
 # Stands for the place of a row that there is not: less than any, even with an offset.
 NOWHERE = tl.constexpr(-(1 << 40))
+# Where bulk copies send rows (compute capability 9.0): moves through shared memory of which so many may be on their way, the copies in so many moves before the
+# copies out; and moves of which it is not yet known at the end of a unit whether they have arrived.
+STAGES = tl.constexpr(6)
+AHEAD = tl.constexpr(4)
+UNKNOWN = tl.constexpr(8)
 # Tiles that a sender writes to the table at a time.
 TABLE_TILES = tl.constexpr(16)
 
@@ -226,10 +233,110 @@ def send_rows(x_ptr, ids_ptr, list_ptr, places_ptr, shift_ptr, rows_ptr, origins
 
 
 @triton.jit
+def look_up_row(table, which, lane, number, list_ptr, ids_ptr, places_ptr, shift_ptr, origins_ptr, sent, local, max_rows, max_slots, rank, TOP_K: tl.constexpr):
+    """One thread: what table [3, units, UNIT] has of a row that is sent: its token, the rank that it goes to, -1 for none, and its row there."""
+    token = 0
+    peer = -1
+    row = 0
+    if number < sent:
+        slot = ld(list_ptr + number)
+        expert = ld(ids_ptr + slot)
+        row = number + ld(shift_ptr + expert)
+        if row < max_rows:
+            token = slot // TOP_K
+            peer = expert // local
+            st(dl.symm_at(origins_ptr, peer) + row, slot + rank * max_slots)
+        else:
+            st(places_ptr + slot, -1)
+    dl.smem_store(table, token, [0, which, lane])
+    dl.smem_store(table, peer, [1, which, lane])
+    dl.smem_store(table, row, [2, which, lane])
+
+
+@triton.jit
+def count_row(table, which, lane, arrived_ptr, BLOCK_M: tl.constexpr):
+    peer = dl.smem_load(table, [1, which, lane])
+    if peer >= 0:
+        atomic_add(dl.symm_at(arrived_ptr, peer) + dl.smem_load(table, [2, which, lane]) // BLOCK_M, tl.cast(1, tl.int64), scope="sys", semantic="release")
+
+
+@triton.jit
+def bytes_of_move(table, which, move, hidden, element: tl.constexpr, STAGE: tl.constexpr, CHUNKS: tl.constexpr):
+    """0 where there is no row."""
+    size = 0
+    if dl.smem_load(table, [1, which, move // CHUNKS]) >= 0:
+        size = min(hidden - move % CHUNKS * STAGE, STAGE).to(tl.int32) * (element.primitive_bitwidth // 8)
+    return size
+
+
+@triton.jit
+def move_unit(stages, bars, table, which, moved, x_ptr, rows_ptr, hidden, UNIT: tl.constexpr, STAGE: tl.constexpr, CHUNKS: tl.constexpr):
+    """One thread: the rows of a unit, each in CHUNKS moves. `moved`: moves before."""
+    element: tl.constexpr = x_ptr.dtype.element_ty
+    for step in range(UNIT * CHUNKS + AHEAD):
+        if step < UNIT * CHUNKS:
+            # All older moves but one have read their stages: also the one that had this one's.
+            cp_async_bulk_wait_group(1, read=True)
+            stage = (moved + step) % STAGES
+            bar = dl.smem_get_ptr(bars, [stage])
+            size = bytes_of_move(table, which, step, hidden, element, STAGE, CHUNKS)
+            mbarrier_arrive_expect_tx(bar, size)
+            if size > 0:
+                token = dl.smem_load(table, [0, which, step // CHUNKS]).to(tl.int64)
+                cp_async_bulk_global_to_shared(dl.smem_get_ptr(stages, [stage, 0]), x_ptr + token * hidden + step % CHUNKS * STAGE, size, bar)
+        if step >= AHEAD:
+            out = step - AHEAD
+            stage = (moved + out) % STAGES
+            mbarrier_wait_parity(dl.smem_get_ptr(bars, [stage]), (moved + out) // STAGES % 2)
+            size = bytes_of_move(table, which, out, hidden, element, STAGE, CHUNKS)
+            if size > 0:
+                row = dl.smem_load(table, [2, which, out // CHUNKS]).to(tl.int64)
+                there = dl.symm_at(rows_ptr, dl.smem_load(table, [1, which, out // CHUNKS]))
+                cp_async_bulk_shared_to_global(there + row * hidden + out % CHUNKS * STAGE, dl.smem_get_ptr(stages, [stage, 0]), size)
+            cp_async_bulk_commit_group()
+
+
+@triton.jit
+def copy_rows_out(x_ptr, ids_ptr, list_ptr, places_ptr, shift_ptr, rows_ptr, origins_ptr, arrived_ptr, sender, sent, hidden, local, max_rows, max_slots,
+                  rank, TOP_K: tl.constexpr, SENDERS: tl.constexpr, UNIT: tl.constexpr, STAGE: tl.constexpr, CHUNKS: tl.constexpr, BLOCK_M: tl.constexpr):
+    """As send_rows, by bulk copies: one thread moves a unit while UNIT threads of the other warps look up the next one; when all is known to have
+    arrived of the unit before, they count it. STAGE elements at a time."""
+    stages = dl.allocate_smem(x_ptr.dtype.element_ty, [STAGES, STAGE])
+    bars = dl.allocate_smem(tl.int64, [STAGES])
+    table = dl.allocate_smem(tl.int32, [3, 4, UNIT])
+    thread = tid(0)
+    lane = thread - 32
+    is_lane = (lane >= 0) & (lane < UNIT)
+    if thread == 0:
+        for stage in tl.static_range(STAGES):
+            mbarrier_init(dl.smem_get_ptr(bars, [stage]), 1)
+        fence_async_shared()
+    if is_lane:
+        look_up_row(table, 0, lane, sender * UNIT + lane, list_ptr, ids_ptr, places_ptr, shift_ptr, origins_ptr, sent, local, max_rows, max_slots, rank, TOP_K)
+    __syncthreads()
+    units = tl.cdiv(max(tl.cdiv(sent, UNIT) - sender, 0), SENDERS)
+    for turn in range(0, units):
+        if thread == 0:
+            move_unit(stages, bars, table, turn % 4, turn * (UNIT * CHUNKS), x_ptr, rows_ptr, hidden, UNIT, STAGE, CHUNKS)
+            cp_async_bulk_wait_group(UNKNOWN if UNKNOWN < UNIT * CHUNKS else UNIT * CHUNKS)
+        if is_lane:
+            look_up_row(table, (turn + 1) % 4, lane, (sender + (turn + 1) * SENDERS) * UNIT + lane, list_ptr, ids_ptr, places_ptr, shift_ptr, origins_ptr,
+                        sent, local, max_rows, max_slots, rank, TOP_K)
+        __syncthreads()
+        if is_lane & (turn > 0):
+            count_row(table, (turn - 1) % 4, lane, arrived_ptr, BLOCK_M)
+    if thread == 0:
+        cp_async_bulk_wait_group(0)
+    __syncthreads()
+    if is_lane & (units > 0):
+        count_row(table, (units - 1) % 4, lane, arrived_ptr, BLOCK_M)
+
+
+@triton.jit
 def send(x_ptr, ids_ptr, push_ptr, origins_ptr, arrived_ptr, words_ptr, counts_ptr, notes_ptr, list_ptr, places_ptr, offsets_ptr, tiles_ptr, meeting_ptr,
          ready_ptr, combine_call_ptr, error_ptr, call, tokens, hidden, experts, capacity, max_rows, max_slots, rank, WORLD: tl.constexpr,
          TOP_K: tl.constexpr, SENDERS: tl.constexpr, PART: tl.constexpr, EXPERTS: tl.constexpr, LOCAL: tl.constexpr, UNIT: tl.constexpr,
-         CHUNK: tl.constexpr, BLOCK_M: tl.constexpr):
+         CHUNK: tl.constexpr, CHUNKS: tl.constexpr, BLOCK_M: tl.constexpr):
     """What the first SENDERS blocks do of dispatch_gemm before they multiply."""
     sender = tl.program_id(0)
     local = experts // WORLD
@@ -256,8 +363,14 @@ def send(x_ptr, ids_ptr, push_ptr, origins_ptr, arrived_ptr, words_ptr, counts_p
     note_rows(dl.consume_token(words_ptr, told), notes_ptr, experts, local, rank, WORLD, EXPERTS)
     write_table(notes_ptr, offsets_ptr, tiles_ptr, arrived_ptr, error_ptr, sender, local, max_rows, rank, SENDERS, EXPERTS, LOCAL, BLOCK_M)
     tl.atomic_add(ready_ptr, 1, sem="acq_rel", scope="gpu")
-    send_rows(x_ptr, ids_ptr, dl.consume_token(list_ptr, placed), places_ptr, notes_ptr + SHIFT * EXPERTS, dl.consume_token(push_ptr, told), origins_ptr,
-              arrived_ptr, sender, sent, hidden, local, max_rows, max_slots, rank, WORLD, TOP_K, SENDERS, UNIT, CHUNK, BLOCK_M)
+    list_ptr = dl.consume_token(list_ptr, placed)
+    push_ptr = dl.consume_token(push_ptr, told)
+    if CHUNKS > 0:
+        copy_rows_out(x_ptr, ids_ptr, list_ptr, places_ptr, notes_ptr + SHIFT * EXPERTS, push_ptr, origins_ptr, arrived_ptr, sender, sent, hidden, local, max_rows,
+                      max_slots, rank, TOP_K, SENDERS, UNIT, CHUNK, CHUNKS, BLOCK_M)
+    else:
+        send_rows(x_ptr, ids_ptr, list_ptr, places_ptr, notes_ptr + SHIFT * EXPERTS, push_ptr, origins_ptr, arrived_ptr, sender, sent, hidden, local, max_rows,
+                  max_slots, rank, WORLD, TOP_K, SENDERS, UNIT, CHUNK, BLOCK_M)
 
 
 @triton.jit
@@ -293,7 +406,7 @@ def dispatch_gemm(x_ptr, ids_ptr, b_ptr, c_ptr, rows_ptr, push_ptr, origins_ptr,
                   offsets_ptr, tiles_ptr, ends_ptr, table_ptr, meeting_ptr, ready_ptr, call_ptr, combine_call_ptr, error_ptr, tokens, N, K, rows,
                   weight_rows, experts, capacity, max_rows, max_slots, rank, WORLD: tl.constexpr, TOP_K: tl.constexpr, SENDERS: tl.constexpr,
                   PACE: tl.constexpr, PART: tl.constexpr, EXPERTS: tl.constexpr, LOCAL: tl.constexpr, UNIT: tl.constexpr, CHUNK: tl.constexpr,
-                  BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, B_TRANSPOSED: tl.constexpr,
+                  CHUNKS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, B_TRANSPOSED: tl.constexpr,
                   ACTIVATION: tl.constexpr, PRECISION: tl.constexpr):
     """x_ptr [tokens, K] goes to the ranks of the experts ids_ptr [tokens, TOP_K] int32; c_ptr [max_rows, N], with an activation fewer columns, becomes what came times the weights b_ptr of
     its experts, [LOCAL experts, N, K] or [.., K, N].
@@ -302,7 +415,7 @@ def dispatch_gemm(x_ptr, ids_ptr, b_ptr, c_ptr, rows_ptr, push_ptr, origins_ptr,
     slot places_ptr, -1 where it has no row. Symmetric: rows_ptr [max_rows, K], origins_ptr [max_rows], arrived_ptr [boxes], words_ptr [2, WORLD, experts]. Of the rank:
     counts_ptr [SENDERS, EXPERTS], notes_ptr [SENDERS, NOTES, EXPERTS], list_ptr [max_slots]; meeting_ptr, ready_ptr, call_ptr, combine_call_ptr, words;
     error_ptr [4]. push_ptr, ends_ptr and table_ptr are rows_ptr, offsets_ptr and tiles_ptr: the producer warp takes its copies and its tiles from arguments that the kernel does
-    not write, behind waits. EXPERTS and LOCAL: powers of two, no less than experts and those of a rank. A sender moves UNIT rows together, CHUNK elements of each at a time; PACE: how many in the
+    not write, behind waits. EXPERTS and LOCAL: powers of two, no less than experts and those of a rank. A sender moves UNIT rows together, CHUNK elements of each at a time; where CHUNKS is not 0, by bulk copies, each row in so many; PACE: how many in the
     time of a tile, so that who sends gets fewer tiles.
     """
     call = tl.load(call_ptr) + 1
@@ -310,7 +423,7 @@ def dispatch_gemm(x_ptr, ids_ptr, b_ptr, c_ptr, rows_ptr, push_ptr, origins_ptr,
     if program < SENDERS:
         send(x_ptr, ids_ptr, push_ptr, origins_ptr, arrived_ptr, words_ptr, counts_ptr, notes_ptr, list_ptr, places_ptr, offsets_ptr, tiles_ptr, meeting_ptr,
              ready_ptr, combine_call_ptr, error_ptr, call, tokens, tl.cast(K, tl.int64), experts.to(tl.int32), capacity.to(tl.int32), max_rows.to(tl.int32),
-             max_slots.to(tl.int32), rank, WORLD, TOP_K, SENDERS, PART, EXPERTS, LOCAL, UNIT, CHUNK, BLOCK_M)
+             max_slots.to(tl.int32), rank, WORLD, TOP_K, SENDERS, PART, EXPERTS, LOCAL, UNIT, CHUNK, CHUNKS, BLOCK_M)
     a_desc = tl.make_tensor_descriptor(rows_ptr, shape=[rows, K], strides=[K, 1], block_shape=[BLOCK_M, BLOCK_K])
     b_desc = weights_descriptor(b_ptr, weight_rows, N, K, BLOCK_N, BLOCK_K, B_TRANSPOSED)
     ready = dl.wait(ready_ptr, 1, "gpu", "acquire", waitValue=call * SENDERS, compare="ge")
@@ -351,18 +464,28 @@ def dispatch_gemm(x_ptr, ids_ptr, b_ptr, c_ptr, rows_ptr, push_ptr, origins_ptr,
 
 
 @triton.jit
-def return_tile(result, origins_ptr, slots_ptr, row, end, column, N, max_slots, WORLD: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    """A tile of results to the slots of its rows' tokens, at their ranks."""
+def distances_of(slots_ptr, WORLD: tl.constexpr):
+    """From an element of the own slots to the same one of each rank's, in elements; multiples of 16."""
+    SIXTEEN: tl.constexpr = 16 * (slots_ptr.dtype.element_ty.primitive_bitwidth // 8)
+    own = slots_ptr.to(tl.int64)
+    distances = ()
+    for target in tl.static_range(WORLD):
+        distances = distances + ((dl.symm_at(slots_ptr, target).to(tl.int64) - own) // SIXTEEN,)
+    return distances
+
+
+@triton.jit
+def return_tile(result, origins_ptr, slots_ptr, distances, row, end, column, N, max_slots, WORLD: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """A tile of results to the slots of its rows' tokens, at their ranks, all in one store: the addresses of rows are made of distances_of."""
     is_row = tl.arange(0, BLOCK_M) < end - row
     origin = tl.load(origins_ptr + row + tl.arange(0, BLOCK_M), mask=is_row, other=0)
     source = origin // max_slots
+    distance = tl.zeros((BLOCK_M,), tl.int64)
+    for target in tl.static_range(WORLD):
+        distance = tl.where(source == target, distances[target], distance)
+    place = distance * 16 + (origin % max_slots).to(tl.int64) * N
     columns = tl.arange(0, BLOCK_N)
-    is_column = (columns < N - column)[None, :]
-    # Rows lie by source: seldom are they of more than two.
-    for target in range(tl.min(tl.where(is_row, source, WORLD), axis=0), tl.max(tl.where(is_row, source, -1), axis=0) + 1):
-        slot = origin - target * max_slots
-        place = tl.where(is_row & (slot >= 0) & (slot < max_slots), slot.to(tl.int64) * N, NOWHERE)[:, None] + columns[None, :]
-        tl.store(dl.symm_at(slots_ptr, target) + column + place, result, mask=(place >= 0) & is_column)
+    tl.store(slots_ptr + column + (place[:, None] + columns[None, :]), result, mask=is_row[:, None] & (columns < N - column)[None, :])
 
 
 @triton.jit
@@ -410,6 +533,7 @@ def gemm_combine(a_ptr, b_ptr, out_ptr, weights_ptr, offsets_ptr, tiles_ptr, ori
     b_desc = weights_descriptor(b_ptr, weight_rows, N, K, BLOCK_N, BLOCK_K, B_TRANSPOSED)
     tiles_m = tl.load(tiles_ptr)
     tiles_n = tl.cdiv(N, BLOCK_N)
+    distances = distances_of(slots_ptr, WORLD)
     FETCH_AHEAD: tl.constexpr = can_fetch_ahead(b_ptr.dtype.element_ty, B_TRANSPOSED)
     for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0), warp_specialize=FETCH_AHEAD):
         tile_m, tile_n = grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
@@ -417,7 +541,7 @@ def gemm_combine(a_ptr, b_ptr, out_ptr, weights_ptr, offsets_ptr, tiles_ptr, ori
         row = tl.load(tiles_ptr + 2 + 2 * tile_m)
         end = tl.load(offsets_ptr + expert + 1)
         sums = product_of_rows(a_desc, b_desc, expert, row, tile_n * BLOCK_N, N, K, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION)
-        return_tile(sums.to(slots_ptr.dtype.element_ty), origins_ptr, slots_ptr, row, end, tile_n * BLOCK_N, N, max_slots.to(tl.int32), WORLD, BLOCK_M, BLOCK_N)
+        return_tile(sums.to(slots_ptr.dtype.element_ty), origins_ptr, slots_ptr, distances, row, end, tile_n * BLOCK_N, N, max_slots.to(tl.int32), WORLD, BLOCK_M, BLOCK_N)
     blocks = tl.cast(tl.num_programs(0), tl.int64)
     if tl.atomic_add(arrivals_ptr, 1, sem="acq_rel", scope="gpu") % blocks == blocks - 1:
         for peer in range(tid(0), WORLD, num_threads()):

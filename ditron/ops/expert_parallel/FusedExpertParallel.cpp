@@ -229,6 +229,31 @@ FusedExpertParallel::Named FusedExpertParallel::combinePointers(const CombineOpe
   return pointers;
 }
 
+FusedExpertParallel::Moves FusedExpertParallel::movesOf(const runtime::Rank &rank) const {
+  const FusedExpertParallelOptions &options = optionValues;
+  const TileConfig &tile = planValue.dispatchTile;
+  const auto elementBytes = static_cast<int64_t>(sizeOf(options.dtype));
+  constexpr int64_t bytesOfAccess = 16, leastChunk = 16;
+  const Expected<TargetName> target = parseTargetName(world->target());
+  // STAGES of the device code share what the product's tiles, and its results on their way to the registers that store them, leave.
+  constexpr int64_t sharedBytes = 227 * 1024, otherBytes = 4096, stages = 6, leastBytes = 1024, mostBytes = 7168;
+  const int64_t resultColumns = options.activation == Activation::SwiGlu ? tile.blockN / 2 : tile.blockN;
+  const int64_t left = sharedBytes - otherBytes -
+                       tile.numStages * (tile.blockM + tile.blockN) * tile.blockK * elementBytes -
+                       tile.blockM * resultColumns * elementBytes;
+  const int64_t most = std::min(left / stages, mostBytes) / bytesOfAccess * bytesOfAccess;
+  const uint32_t warpSize = rank.attributes().warpSize;
+  if (target.isOk() && target->architecture.starts_with("sm_90") && most >= leastBytes &&
+      planValue.unit <= (tile.numWarps - 1) * warpSize) {
+    const int64_t chunks = ceilDivide(options.hidden * elementBytes, most), elements = bytesOfAccess / elementBytes;
+    return {ceilDivide(ceilDivide(options.hidden, chunks), elements) * elements, chunks};
+  }
+  // Elements of a row that a thread moves by so many accesses: the latency of memory is paid once for all of them.
+  constexpr int64_t accesses = 8;
+  const int64_t chunk = tile.numWarps * warpSize * accesses * bytesOfAccess / elementBytes / planValue.unit;
+  return {std::clamp<int64_t>(powerOfTwoFor(options.hidden), leastChunk, std::max(chunk, leastChunk)), 0};
+}
+
 KernelCall FusedExpertParallel::dispatchCall(const runtime::Rank &rank, const Named &operands) const {
   const FusedExpertParallelOptions &options = optionValues;
   const uint32_t id = rank.id(), local = options.experts / world->numRanks();
@@ -237,10 +262,8 @@ KernelCall FusedExpertParallel::dispatchCall(const runtime::Rank &rank, const Na
   const GroupedGemmProblem problem = dispatchProblemOf(options, world->numRanks());
   const TileConfig &tile = planValue.dispatchTile;
   const int64_t tiles = mostTilesOf(options.maxRows, local, tile.blockM) * ceilDivide(problem.n, tile.blockN);
-  // Elements of a row that a thread moves by so many accesses of 16 bytes: the latency of memory is paid once for all of them.
-  constexpr int64_t accesses = 8, bytesOfAccess = 16, leastChunk = 16, slotsOfPart = 128;
-  const int64_t chunk = tile.numWarps * rank.attributes().warpSize * accesses * bytesOfAccess /
-                        static_cast<int64_t>(sizeOf(options.dtype)) / planValue.unit;
+  constexpr int64_t slotsOfPart = 128;
+  const Moves moves = movesOf(rank);
   const uint32_t width = powerOfTwoFor(options.experts);
   KernelCall call;
   call.source = kernelFile;
@@ -282,7 +305,8 @@ KernelCall FusedExpertParallel::dispatchCall(const runtime::Rank &rank, const Na
        {"EXPERTS", width},
        {"LOCAL", powerOfTwoFor(local)},
        {"UNIT", planValue.unit},
-       {"CHUNK", std::clamp<int64_t>(powerOfTwoFor(options.hidden), leastChunk, std::max(chunk, leastChunk))},
+       {"CHUNK", moves.chunk},
+       {"CHUNKS", moves.chunks},
        {"ACTIVATION", std::string(toString(problem.activation))}});
   for (const auto &[name, pointer] : operands)
     call.arguments.emplace_back(std::string(name), pointer);

@@ -116,11 +116,17 @@ private:
     bool isDispatched = false; ///< And not combined.
   };
 
+  /// How a sender moves a row: elements at a time, and by how many bulk copies, 0 for loads and stores.
+  struct Moves {
+    int64_t chunk = 0, chunks = 0;
+  };
+
   FusedExpertParallelPlan choosePlan() const;
   Status verifyOptions() const;
   Status allocate();
   /// Blocks of a call, which must all find a place.
   uint32_t places() const;
+  Moves movesOf(const runtime::Rank &rank) const;
   Named dispatchPointers(const DispatchOperands &operands) const;
   Named combinePointers(const CombineOperands &operands) const;
   KernelCall dispatchCall(const runtime::Rank &rank, const Named &operands) const;
