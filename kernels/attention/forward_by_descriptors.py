@@ -20,6 +20,8 @@ def attention_forward_by_descriptors(q_ptr, k_ptr, v_ptr, out_ptr, batches, head
     """
     HEAD_BLOCK: tl.constexpr = triton.next_power_of_2(HEAD_DIM)
     VALUE_BLOCK: tl.constexpr = triton.next_power_of_2(VALUE_DIM)
+    # Wide results leave in halves: what they leave through is taken from the ring of K.
+    OUT_BLOCK: tl.constexpr = min(VALUE_BLOCK, 128)
     POWER: tl.constexpr = power_of(v_ptr.dtype.element_ty)
     group = heads // kv_heads
     q_desc = tl.make_tensor_descriptor(q_ptr, shape=[q_batches, heads, q_rows, HEAD_DIM], strides=[q_batch, q_head, q_row, 1],
@@ -34,7 +36,7 @@ def attention_forward_by_descriptors(q_ptr, k_ptr, v_ptr, out_ptr, batches, head
                                            block_shape=[1, 1, BLOCK_N, VALUE_BLOCK])
     if query_offsets_ptr is None:
         out_desc = tl.make_tensor_descriptor(out_ptr, shape=[q_batches, heads, q_rows, VALUE_DIM], strides=[out_batch, out_head, out_row, 1],
-                                             block_shape=[1, 1, BLOCK_M, VALUE_BLOCK])
+                                             block_shape=[1, 1, BLOCK_M, OUT_BLOCK])
     tiles = tl.cdiv(queries, BLOCK_M)
     key_rows = tl.arange(0, BLOCK_N)
     # Tiles of one head follow each other and share its keys in the L2 cache. When CAUSAL the last ones have the most work: first and last
@@ -95,7 +97,13 @@ def attention_forward_by_descriptors(q_ptr, k_ptr, v_ptr, out_ptr, batches, head
 
         accumulator = accumulator * (1.0 / tl.where(total == 0.0, 1.0, total))[:, None]
         if query_offsets_ptr is None:
-            out_desc.store([batch, head, first_query, 0], accumulator.to(out_ptr.dtype.element_ty).reshape([1, 1, BLOCK_M, VALUE_BLOCK]))
+            out = accumulator.to(out_ptr.dtype.element_ty)
+            if OUT_BLOCK < VALUE_BLOCK:
+                low, high = out.reshape([BLOCK_M, 2, OUT_BLOCK]).permute(0, 2, 1).split()
+                out_desc.store([batch, head, first_query, 0], low.reshape([1, 1, BLOCK_M, OUT_BLOCK]))
+                out_desc.store([batch, head, first_query, OUT_BLOCK], high.reshape([1, 1, BLOCK_M, OUT_BLOCK]))
+            else:
+                out_desc.store([batch, head, first_query, 0], out.reshape([1, 1, BLOCK_M, OUT_BLOCK]))
             lse_row = tl.cast(item // tiles, tl.int64) * queries
         else:  # rows behind the last one are another batch's
             columns = tl.arange(0, VALUE_BLOCK)
