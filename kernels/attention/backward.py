@@ -57,6 +57,23 @@ def gradient_rows(out_ptr, gradient_ptr, lse_ptr, padded_lse_ptr, delta_ptr, bat
 
 
 @triton.jit
+def sink_gradients(padded_lse_ptr, delta_ptr, sinks_ptr, dsinks_ptr, batches, heads, padded, BLOCK: tl.constexpr):
+    """dsink = -sum over the rows of a head of exp(sink - lse) * delta; batches: 1 of packed rows. Rows that are none have lse +inf, or a delta of zero.
+    Grid: heads."""
+    head = tl.program_id(0)
+    sink = tl.load(sinks_ptr + head) * LOG2E
+    rows = tl.arange(0, BLOCK)
+    sums = tl.zeros((BLOCK,), tl.float32)
+    for batch in range(0, batches):
+        place = tl.cast(batch * heads + head, tl.int64) * padded
+        for first in range(0, padded, BLOCK):
+            is_row = first + rows < padded
+            lse = tl.load(padded_lse_ptr + place + first + rows, mask=is_row, other=float("inf"))
+            sums += tl.exp2(sink - lse) * tl.load(delta_ptr + place + first + rows, mask=is_row, other=0.0)
+    tl.store(dsinks_ptr + head, -tl.sum(sums, axis=0))
+
+
+@triton.jit
 def key_gradients(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_ptr, delta_ptr, dk_ptr, dv_ptr, heads, kv_heads, queries, keys, q_batch, q_head, q_row,
                   k_batch, k_head, k_row, padded, score_scale, scale, CAUSAL: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr,
                   BLOCK_N: tl.constexpr, window=None, soft_cap=None, slopes_ptr=None, query_offsets_ptr=None, key_offsets_ptr=None):

@@ -358,6 +358,10 @@ INSTANTIATE_TEST_SUITE_P(
                       "sim:sm_90a",
                       {.queries = 130, .keys = 130, .headDim = 192, .causal = true, .valueDim = 128},
                       {.blockM = 128, .blockN = 64, .movement = AttentionMovement::Descriptors}},
+        AttentionCase{"fetched_head_of_256",
+                      "sim:sm_90a",
+                      {.queries = 130, .keys = 130, .headDim = 256, .causal = true},
+                      {.blockM = 128, .blockN = 64, .movement = AttentionMovement::Descriptors}},
         AttentionCase{"fetched_packed",
                       "sim:sm_90a",
                       {.batch = 3,
@@ -464,6 +468,10 @@ TEST_P(LibraryAttentionBackward, Gradients) {
                                              .dk = dkBuffer,
                                              .dv = dvBuffer};
   operands.slopes = data.floats(data.slopes());
+  operands.sinks = data.floats(data.sinks());
+  Buffer dsinks = machine.unwritten(DataType::F32, problem.heads);
+  if (operands.sinks)
+    operands.dsinks = dsinks.pointer();
   operands.queryOffsets = data.offsets(data.queryOffsets, problem.packedQueries.has_value());
   operands.keyOffsets = data.offsets(data.keyOffsets, problem.packedKeys.has_value());
   auto call = ops::prepareAttentionBackward(*machine.jit, machine.rank(), problem, operands, p.plan);
@@ -471,6 +479,18 @@ TEST_P(LibraryAttentionBackward, Gradients) {
   ASSERT_OK(call->enqueue(machine.rank().stream()));
   ASSERT_OK(machine.world->synchronize());
   const double tolerance = problem.dtype == DataType::BF16 ? 2e-2 : 3e-3;
+  if (operands.sinks) {
+    std::vector<double> expected(problem.heads, 0.0);
+    for (int64_t batch = 0; batch < problem.batch; ++batch)
+      for (int64_t head = 0; head < problem.heads; ++head)
+        for (int64_t query = 0; query < data.queriesOf(batch); ++query) {
+          const int64_t row = data.lsePlace(batch, head, query);
+          expected[head] -= std::exp(data.sinks()[head] - exactLse[row]) * delta[row];
+        }
+    auto actual = dsinks.downloadFloats();
+    ASSERT_OK(actual);
+    expectWithin(*actual, expected, tolerance, std::string(p.name) + ": dsinks");
+  }
   for (auto [what, buffer, expected] :
        {std::tuple("dq", &dqBuffer, &dq), std::tuple("dk", &dkBuffer, &dk), std::tuple("dv", &dvBuffer, &dv)}) {
     auto actual = buffer->downloadFloats();

@@ -35,6 +35,10 @@ Status verify(const AttentionProblem &problem, const AttentionBackwardOperands &
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, problem.dtype));
   DITRON_RETURN_IF_ERROR(verifyPointerType(operation, "lse", operands.lse, DataType::F32));
   DITRON_RETURN_IF_ERROR(verifyOptional(operation, "slopes", operands.slopes, DataType::F32));
+  DITRON_RETURN_IF_ERROR(verifyOptional(operation, "sinks", operands.sinks, DataType::F32));
+  DITRON_RETURN_IF_ERROR(verifyOptional(operation, "dsinks", operands.dsinks, DataType::F32));
+  if (operands.sinks.has_value() != operands.dsinks.has_value())
+    return invalidArgument(fmt::format("{}: sinks and dsinks are accepted together; one is missing", operation));
   DITRON_RETURN_IF_ERROR(verifyOffsets(operation, problem, operands.queryOffsets, operands.keyOffsets));
   for (const AttentionPlan &part : {plan.keys, plan.queries})
     DITRON_RETURN_IF_ERROR(verifyAttentionPlan(operation, problem, part));
@@ -63,6 +67,9 @@ public:
     DITRON_ASSIGN_OR_RETURN(result.rows, prepareRows());
     DITRON_ASSIGN_OR_RETURN(result.keys, prepareKeys(plan.keys));
     DITRON_ASSIGN_OR_RETURN(result.queries, prepareQueries(plan.queries));
+    if (operands.sinks) {
+      DITRON_ASSIGN_OR_RETURN(result.sinks, prepareSinks());
+    }
     std::vector<runtime::Buffer> workspace;
     workspace.push_back(std::move(lse));
     workspace.push_back(std::move(delta));
@@ -86,6 +93,22 @@ private:
         {"padded", padded},          {"HEAD_DIM", problem.headDim},
         {"BLOCK_M", blockM},         {"query_offsets_ptr", orNone(operands.queryOffsets.value_or(runtime::Pointer()))}};
     addStrides(call, "q", queryStrides(problem, problem.headDim));
+    return PreparedCall::create(kernels, rank, call);
+  }
+
+  Expected<PreparedCall> prepareSinks() {
+    KernelCall call;
+    call.source = "attention/backward";
+    call.kernel = "sink_gradients";
+    call.grid = {static_cast<uint32_t>(problem.heads), 1, 1};
+    call.arguments = {{"padded_lse_ptr", paddedLse},
+                      {"delta_ptr", deltaPointer},
+                      {"sinks_ptr", *operands.sinks},
+                      {"dsinks_ptr", *operands.dsinks},
+                      {"batches", problem.packedQueries ? 1 : problem.batch},
+                      {"heads", problem.heads},
+                      {"padded", padded},
+                      {"BLOCK", 1024}};
     return PreparedCall::create(kernels, rank, call);
   }
 
@@ -171,6 +194,8 @@ AttentionBackwardPlan chooseAttentionBackwardPlan(const AttentionProblem &proble
 
 Status AttentionBackwardCall::enqueue(runtime::Stream &stream) const {
   DITRON_RETURN_IF_ERROR(rows.enqueue(stream));
+  if (sinks)
+    DITRON_RETURN_IF_ERROR(sinks->enqueue(stream));
   DITRON_RETURN_IF_ERROR(keys.enqueue(stream));
   return queries.enqueue(stream);
 }

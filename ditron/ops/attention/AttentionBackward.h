@@ -31,17 +31,20 @@ struct AttentionBackwardOperands {
   runtime::Pointer dq, dk, dv; ///< Like q, k, v.
   /// As in AttentionOperands.
   std::optional<runtime::Pointer> slopes = std::nullopt, queryOffsets = std::nullopt, keyOffsets = std::nullopt;
+  /// The forward's sinks and their gradient, fp32 [heads], where that is wanted.
+  std::optional<runtime::Pointer> sinks = std::nullopt, dsinks = std::nullopt;
 };
 
-/// Three kernels, and 8 bytes of memory for each query of each head.
+/// Three kernels, one more for the sinks, and 8 bytes of memory for each query of each head.
 class AttentionBackwardCall {
 public:
   Status enqueue(runtime::Stream &stream) const;
 
   PreparedCall rows, keys, queries;
+  std::optional<PreparedCall> sinks;
 };
 
-/// bf16 and fp16, heads of up to 128 elements, V as wide as K; no pages and no transposed V. Sinks need nothing here: log-sum-exp has them.
+/// bf16 and fp16, heads of up to 128 elements, V as wide as K; no pages and no transposed V. The other gradients need no sinks: log-sum-exp has them.
 Expected<AttentionBackwardCall>
 prepareAttentionBackward(runtime::KernelProvider &kernels, runtime::Rank &rank, const AttentionProblem &problem,
                          const AttentionBackwardOperands &operands,

@@ -154,6 +154,7 @@ if hopper:
                   constexpr(VALUES_TRANSPOSED=True), "--num-warps 8 --num-stages 2"))
 cases.append((library("attention/backward"), "gradient_rows", "*bf16:16, *bf16:16, *fp32:16, *fp32:16, *fp32:16, i32, i32, i32" + strides + ", i32:16" +
               constexpr(HEAD_DIM=128, BLOCK_M=32)))
+cases.append((library("attention/backward"), "sink_gradients", "*fp32:16, *fp32:16, *fp32:16, *fp32:16, i32, i32, i32:16" + constexpr(BLOCK=1024)))
 for depth, causal, options in [(64, True, ""), (128, False, ""), (128, True, ", i32, fp32, *fp32:16, *i32:16, *i32:16")]:
     inputs, scales = "*bf16:16" + ", *bf16:16" * 3 + ", *fp32:16, *fp32:16", strides * 2 + ", i32:16, fp32, fp32"
     for kernel, results, m, n in [("key_gradients", 2, 64, 128), ("query_gradient", 1, 128, 64)]:
