@@ -18,8 +18,9 @@ constexpr std::string_view operation = "GemmAllReduce", kernelFile = "gemm_all_r
 /// The exchange of the two-shot form is bound by memory and links: long rows, many bytes on their way. Blocks of the same number on all
 /// ranks make and fetch the same tiles, so their number is the same everywhere: no more than this.
 constexpr uint32_t exchangeM = 16, exchangeN = 256, exchangeWarps = 16, mostExchangeBlocks = 128;
-/// Of the few blocks beside the product: many loads on their way in each multiprocessor.
-constexpr uint32_t besideM = 64, besideWarps = 32;
+/// Of the few blocks beside the product: many loads on their way in each multiprocessor, as many as the registers of 32 warps hold.
+constexpr uint32_t besideWarps = 32;
+uint32_t besideM(uint32_t numRanks) { return numRanks <= 4 ? 64 : 32; }
 /// And some multiprocessors stay free for another operator's product, for which blocks of ours may be waiting on other ranks.
 uint32_t exchangeBlocksOf(int64_t tiles, uint32_t multiprocessors) {
   return static_cast<uint32_t>(
@@ -508,7 +509,7 @@ KernelCall GemmAllReduce::exchangeCall(const runtime::Rank &rank, Exchange part,
        {"rank", id},
        {"WORLD_SIZE", rank.numRanks()},
        {"CHUNKS", mostChunks},
-       {"EXCHANGE_M", beside ? besideM : exchangeM},
+       {"EXCHANGE_M", beside ? besideM(rank.numRanks()) : exchangeM},
        {"EXCHANGE_N", exchangeN}});
   return call;
 }

@@ -61,7 +61,6 @@ std::vector<std::unique_ptr<Pass>> NvptxTargetInfo::assemblerPasses() const {
 
 LogicalResult NvptxTargetInfo::prepareModule(ModuleOp module) {
   numWarps = launchWarpsOf(module);
-  isSpecialized = numWarps != dgpu::numWarpsOf(module);
   module.walk([&](dgpu::WarpSpecializeOp op) { clusterBlocks = op.getClusterBlocks(); });
   boundsWaits = module->hasAttr(dgpu::boundWaitsAttrName);
   notesEvents = module->hasAttr(dgpu::noteEventsAttrName);
@@ -116,8 +115,9 @@ LogicalResult NvptxTargetInfo::finishKernel(LLVM::LLVMFuncOp kernel) {
   Builder builder(kernel.getContext());
   // The block size is exact: LLVM bounds thread ids by it, ptxas registers.
   SmallVector<Attribute> attributes{builder.getStrArrayAttr({"nvvm.reqntid", std::to_string(numWarps * warpSize())})};
-  if (isSpecialized) // warps give registers to others only if the kernel says how many it has at its entry
-    attributes.push_back(builder.getStrArrayAttr({"nvvm.minctasm", "1"}));
+  // One block must fit, and no more: unless that is said, ptxas saves registers by moving additions between the loads that should all be on their
+  // way before the first is waited for; and warps give registers to others only if the kernel says how many it has at its entry.
+  attributes.push_back(builder.getStrArrayAttr({"nvvm.minctasm", "1"}));
   if (clusterBlocks > 1)
     attributes.push_back(builder.getStrArrayAttr({"nvvm.cluster_dim", fmt::format("{},1,1", clusterBlocks)}));
   kernel.setPassthroughAttr(builder.getArrayAttr(attributes));

@@ -122,7 +122,6 @@ private:
   NvptxArchitecture architecture;
   NvptxHopper hopperLeaves;
   int numWarps = 0;           ///< Of a launch of the module being lowered.
-  bool isSpecialized = false; ///< Its warps run different programs.
   uint32_t clusterBlocks = 1;
   bool publishesWaits = false; ///< Waits that last say what they wait for (NvptxWait.cpp).
   bool notesEvents = false;    ///< Blocks, waits and signals are noted with their times (NvptxEvents.cpp).

@@ -107,7 +107,7 @@ cases += [
      constexpr(WORLD_SIZE=8, CHUNKS=8, PULLS=True, **tiles),
      "--num-warps 8", "tight"),
     (library("gemm_all_reduce"), "reduce_rows_beside", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, *i32:16, *i64:16, *i64:16, i32" + ", i32:16" * 4 + ", i32" +
-     constexpr(WORLD_SIZE=8, CHUNKS=8, EXCHANGE_M=64, EXCHANGE_N=256), "--num-warps 32"),
+     constexpr(WORLD_SIZE=8, CHUNKS=8, EXCHANGE_M=32, EXCHANGE_N=256), "--num-warps 32", "tight"),
     (library("gemm_all_reduce"), "reduce_rows", "*bf16:16, *bf16:16, *bf16:16, *bf16:16" + ", *i64:16" * 4 + ", i32, i32:16, i32:16, i32:16, i32:16, i32" +
      constexpr(WORLD_SIZE=8, **exchange, PULLS=True, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 16"),
     (library("gemm_all_reduce"), "gather_rows", "*bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32:16, i32:16, i32:16, i32:16, i32" +
