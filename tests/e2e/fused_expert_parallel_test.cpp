@@ -7,6 +7,8 @@
 #include "ExpertParallelMoeTest.h"
 #include "ditron/ops/expert_parallel/FusedExpertParallel.h"
 
+#include <cstdlib>
+#include <fstream>
 #include <functional>
 
 namespace ditron::e2e {
@@ -300,6 +302,10 @@ TEST_F(FusedExpertParallels, TypesOrdersAndTiles) {
       "fused 32x16x16 warps 2 stages 2 group 1 senders 1 unit 1 pace 100 combine 32x32x32 warps 2 stages 2 group 8");
   options.precision = ops::MultiplyPrecision::Ieee;
   runCalls(options, 1, "fp32");
+  // Rows that bulk copies move in two parts.
+  options = optionsFor(ranks());
+  options.hidden = 3600, options.columns = options.depth = 16, options.maxTokens = 3;
+  runCalls(options, 1, "long rows");
 }
 
 /// As ExpertParallel does it: what there is no room for is dropped, told, and adds nothing; the next call is right again.
@@ -480,6 +486,36 @@ TEST_F(FusedLayer, TablesAndRefusals) {
   options.plan.reset();
   options.inner = 15;
   EXPECT_THAT(created(options), HasSubstr("multiples of 8; N="));
+
+  // By a table, where the layer can have it.
+  const std::string file = testing::TempDir() + "fused.plans";
+  std::ofstream(file) << "expert_parallel_moe * * * tokens<=8 : " << FusedExpertParallels::smallPlan().text() << "\n";
+  ASSERT_EQ(setenv("DITRON_PLANS", file.c_str(), 1), 0);
+  const auto isFused = [&](ops::ExpertParallelMoeOptions wanted) {
+    wanted.experts = 2 * ranks();
+    std::vector<Buffer> kept;
+    std::vector<ops::ExpertParallelMoeWeights> weights;
+    for (uint32_t r = 0; r < ranks(); ++r) {
+      kept.push_back(zeros(DataType::BF16, 4096, "weights", r));
+      const Pointer any = kept.back().pointer();
+      weights.push_back({.router = any, .up = any, .down = any});
+      if (wanted.fp8)
+        weights.back() = {.router = any,
+                          .up = any.as(DataType::F8E4NV),
+                          .down = any.as(DataType::F8E4NV),
+                          .upScale = any.as(DataType::F32),
+                          .downScale = any.as(DataType::F32)};
+    }
+    auto layer = ops::ExpertParallelMoe::create(world(), sharedJit(), wanted, weights);
+    EXPECT_OK(layer);
+    return layer.isOk() && layer->isFused();
+  };
+  EXPECT_TRUE(isFused({.hidden = 32, .inner = 16, .maxTokens = 8}));
+  EXPECT_FALSE(isFused({.hidden = 32, .inner = 16, .maxTokens = 9}));
+  EXPECT_FALSE(isFused({.hidden = 32, .inner = 15, .maxTokens = 8}));
+  EXPECT_FALSE(isFused({.hidden = 32, .inner = 16, .maxTokens = 8, .fp8 = true}));
+  EXPECT_FALSE(isFused({.hidden = 32, .inner = 16, .maxTokens = 8, .plan = ops::ExpertParallelPlan()}));
+  unsetenv("DITRON_PLANS");
 }
 
 } // namespace
