@@ -8,10 +8,10 @@ head of K and V, and are, with all queries, the rows of one tile: what is read o
 Strides say where a page, a row and a head begin, in elements, of K and V alike.
 
 **How the work is cut.** The time is that of reading K and V, so all programs read as much, whatever the lengths are. An item is a head of K and V of
-a sequence (or BLOCK_M rows of it, where there are more); tiles of BLOCK_N keys of all items are numbered through, and program p of P has the tiles
-[T p / P, T (p + 1) / P). It goes through the items that these belong to. With T = 20, P = 3 and items of 8, 4 and 8 tiles:
+a sequence (or BLOCK_M rows of it, where there are more); tiles of BLOCK_N keys of all items are numbered through, and each program has as many that follow
+each other, the first T % P of P programs one more. It goes through the items that these belong to. With T = 20, P = 3 and items of 8, 4 and 8 tiles:
 
-    program 0: tiles 0-5 of item 0             program 1: tiles 6-7 of item 0, item 1, tile 0 of item 2        program 2: tiles 1-7 of item 2
+    program 0: tiles 0-6 of item 0             program 1: tile 7 of item 0, item 1, tiles 0-1 of item 2        program 2: tiles 2-7 of item 2
 
 What is not a whole item is a *part*, and of those a program has two at most: one that ends an item that another began, and one that begins an item. Parts
 go to memory with their logarithms of sums; the last program of an item to arrive combines its parts in their order. So results depend on lengths and P,
@@ -42,7 +42,19 @@ def ends_of_sequences(lengths_ptr, batch, queries, items, BATCH: tl.constexpr, B
     for query in range(queries):
         longest = tl.maximum(longest, tl.load(lengths_ptr + sequences * queries + query, mask=sequences < batch, other=0))
     tiles = tl.where(sequences < batch, tiles_of(longest, BLOCK_N), 0)
-    return tl.cumsum(tiles.to(tl.int64), 0) * items
+    return tl.cumsum(tiles, 0) * items
+
+
+@triton.jit
+def first_tile_of(program, total_tiles, programs):
+    return program * (total_tiles // programs) + min(program, total_tiles % programs)
+
+
+@triton.jit
+def program_of(tile, total_tiles, programs):
+    share = total_tiles // programs
+    larger = total_tiles % programs
+    return tl.where(tile < larger * (share + 1), tile // (share + 1), (tile - larger) // share)
 
 
 @triton.jit
@@ -102,28 +114,49 @@ def attend(q, k_ptr, v_ptr, table_ptr, visible, longest, first_tile, end_tile, s
 
 
 @triton.jit
+def places_of_parts(first_program, first, BLOCK_M: tl.constexpr, PARTS: tl.constexpr):
+    """Where the rows of the parts of an item from the first-th on begin."""
+    part = first + tl.arange(0, PARTS)
+    return part, (2 * (first_program + part) + (part == 0).to(tl.int32)) * BLOCK_M
+
+
+@triton.jit
+def logs_of_parts(sums_ptr, first_program, first, parts, rows, BLOCK_M: tl.constexpr, ROWS: tl.constexpr, PARTS: tl.constexpr):
+    part, places = places_of_parts(first_program, first, BLOCK_M, PARTS)
+    row = tl.arange(0, ROWS)
+    return tl.load(sums_ptr + places[:, None] + row[None, :], mask=(part < parts)[:, None] & (row < rows)[None, :], other=float("-inf"))
+
+
+@triton.jit
+def values_of_parts(parts_ptr, first_program, first, parts, rows, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr, ROWS: tl.constexpr,
+                    PARTS: tl.constexpr):
+    part, places = places_of_parts(first_program, first, BLOCK_M, PARTS)
+    row = tl.arange(0, ROWS)
+    is_there = (part < parts)[:, None] & (row < rows)[None, :]
+    return tl.load(parts_ptr + (places[:, None] + row[None, :])[:, :, None] * HEAD_DIM + tl.arange(0, HEAD_DIM)[None, None, :],
+                   mask=is_there[:, :, None], other=0.0)
+
+
+@triton.jit
 def combine_parts(parts_ptr, sums_ptr, first_program, parts, rows, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr, ROWS: tl.constexpr,
                   PARTS: tl.constexpr):
     """The parts of an item, PARTS of them at a time, each weighted by its sum: [ROWS, HEAD_DIM] and logarithms [ROWS]."""
     row = tl.arange(0, ROWS)
-    depths = tl.arange(0, HEAD_DIM)
+    values = values_of_parts(parts_ptr, first_program, 0, parts, rows, HEAD_DIM, BLOCK_M, ROWS, PARTS)
     largest = tl.full((ROWS,), float("-inf"), dtype=tl.float32)
+    for first in range(0, parts, 4 * PARTS):
+        logs = logs_of_parts(sums_ptr, first_program, first, parts, rows, BLOCK_M, ROWS, 4 * PARTS)
+        largest = tl.maximum(largest, tl.max(logs, axis=0))
+    finite = tl.where(largest == float("-inf"), 0.0, largest)
     total = tl.zeros((ROWS,), dtype=tl.float32)
     value = tl.zeros((ROWS, HEAD_DIM), dtype=tl.float32)
     for first in range(0, parts, PARTS):
-        part = first + tl.arange(0, PARTS)
-        place = (2 * (first_program + part) + (part == 0).to(tl.int32)) * BLOCK_M
-        is_there = (part < parts)[:, None] & (row < rows)[None, :]
-        logs = tl.load(sums_ptr + place[:, None] + row[None, :], mask=is_there, other=float("-inf"))
-        values = tl.load(parts_ptr + (place[:, None] + row[None, :])[:, :, None] * HEAD_DIM + depths[None, None, :],
-                         mask=is_there[:, :, None], other=0.0)
-        new_largest = tl.maximum(largest, tl.max(logs, axis=0))
-        finite = tl.where(new_largest == float("-inf"), 0.0, new_largest)
-        rescale = tl.exp2(largest - finite)
-        weights = tl.exp2(logs - finite[None, :])
-        total = total * rescale + tl.sum(weights, axis=0)
-        value = value * rescale[:, None] + tl.sum(values * weights[:, :, None], axis=0)
-        largest = new_largest
+        # While these are added the next ones are on their way.
+        following = values_of_parts(parts_ptr, first_program, first + PARTS, parts, rows, HEAD_DIM, BLOCK_M, ROWS, PARTS)
+        weights = tl.exp2(logs_of_parts(sums_ptr, first_program, first, parts, rows, BLOCK_M, ROWS, PARTS) - finite[None, :])
+        total += tl.sum(weights, axis=0)
+        value += tl.sum(values * weights[:, :, None], axis=0)
+        values = following
     some = tl.where(total == 0.0, 1.0, total)
     return value / some[:, None], largest + tl.log2(some)
 
@@ -171,21 +204,20 @@ def attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_pt
     row_tiles = tl.cdiv(tile_rows, BLOCK_M)
     ends = ends_of_sequences(lengths_ptr, batch, queries, kv_heads * row_tiles, BATCH, BLOCK_N)
     total_tiles = tl.max(ends, axis=0)
-    programs = min(tl.cast(tl.num_programs(0), tl.int64), total_tiles)
-    next_tile = total_tiles * program // programs
-    end = total_tiles * (program + 1) // programs
-    if program >= programs:
-        end = next_tile
+    # Programs without a tile would be parts without a value.
+    programs = min(tl.num_programs(0), total_tiles)
+    next_tile = first_tile_of(min(program, programs), total_tiles, programs)
+    end = first_tile_of(min(program + 1, programs), total_tiles, programs)
     rows = tl.arange(0, BLOCK_M)
     depths = tl.arange(0, HEAD_DIM)
     while next_tile < end:
         sequence = tl.sum((ends <= next_tile).to(tl.int32), axis=0)
         sequence_begin = tl.max(tl.where(ends <= next_tile, ends, 0), axis=0)
         longest = longest_of(lengths_ptr, sequence, queries)
-        tiles = tl.cast(tiles_of(longest, BLOCK_N), tl.int64)
-        item = tl.cast((next_tile - sequence_begin) // tiles, tl.int32)
-        first_tile = tl.cast((next_tile - sequence_begin) % tiles, tl.int32)
-        count = tl.cast(min(tiles - first_tile, end - next_tile), tl.int32)
+        tiles = tiles_of(longest, BLOCK_N)
+        item = (next_tile - sequence_begin) // tiles
+        first_tile = (next_tile - sequence_begin) % tiles
+        count = min(tiles - first_tile, end - next_tile)
         head = item // row_tiles
         first_row = item % row_tiles * BLOCK_M
         rows_left = min(tile_rows - first_row, BLOCK_M)
@@ -207,9 +239,8 @@ def attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_pt
             tl.store(parts_ptr + (part + rows)[:, None] * HEAD_DIM + depths[None, :], value, mask=is_row[:, None])
             tl.store(sums_ptr + part + rows, log, mask=is_row)
             item_begin = next_tile - first_tile
-            first_program = tl.cast(((item_begin + 1) * programs - 1) // total_tiles, tl.int32)
-            last_program = tl.cast(((item_begin + tiles) * programs - 1) // total_tiles, tl.int32)
-            parts = last_program - first_program + 1
+            first_program = program_of(item_begin, total_tiles, programs)
+            parts = program_of(item_begin + tiles - 1, total_tiles, programs) - first_program + 1
             is_whole = tl.atomic_add(counter_ptr + first_program, 1, sem="acq_rel", scope="gpu") == parts - 1
             if is_whole:
                 tl.store(counter_ptr + first_program, 0)
