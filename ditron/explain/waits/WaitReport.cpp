@@ -126,7 +126,7 @@ std::string waitsText(const std::vector<Wait> &waits) {
   // Equal but for the rank. A word of the waiting rank's own counts as equal to that of another rank's own.
   using Key = std::tuple<std::string, std::string, bool, uint32_t, std::string, bool, std::string>;
   std::map<Key, std::vector<const Wait *>> groups;
-  std::vector<Key> order;
+  std::vector<const std::pair<const Key, std::vector<const Wait *>> *> groupOf; // of each wait: there may be tens of thousands
   for (const Wait &wait : waits) {
     const bool own = wait.wordRank == wait.rank;
     Key key{whoText(wait),
@@ -136,22 +136,18 @@ std::string waitsText(const std::vector<Wait> &waits) {
             stateText(wait),
             wait.lastWritten == "never written",
             wait.inSameBlock + (wait.stands ? " stands" : "")};
-    auto [group, isNew] = groups.try_emplace(key);
-    if (isNew)
-      order.push_back(key);
+    const auto group = groups.try_emplace(std::move(key)).first;
     group->second.push_back(&wait);
+    groupOf.push_back(&*group);
   }
   std::string text;
-  for (const Wait &wait : waits)
-    for (const Key &key : order) {
-      std::vector<const Wait *> &group = groups[key];
-      if (std::find(group.begin(), group.end(), &wait) == group.end())
-        continue;
-      if (group.size() < manyRanks)
-        text += entryText({&wait}, /*isEachItsOwn=*/false);
-      else if (group.front() == &wait)
-        text += entryText(group, std::get<2>(key));
-    }
+  for (size_t i = 0; i < waits.size(); ++i) {
+    const auto &[key, group] = *groupOf[i];
+    if (group.size() < manyRanks)
+      text += entryText({&waits[i]}, /*isEachItsOwn=*/false);
+    else if (group.front() == &waits[i])
+      text += entryText(group, std::get<2>(key));
+  }
   return text;
 }
 
