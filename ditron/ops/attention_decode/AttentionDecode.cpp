@@ -7,7 +7,7 @@ Expected<PreparedCall> prepareAttentionDecode(runtime::KernelProvider &kernels, 
                                               const DecodeProblem &problem, const DecodeOperands &operands,
                                               const std::optional<DecodePlan> &plan) {
   constexpr std::string_view operation = "AttentionDecode";
-  const DecodePlan chosen = plan ? *plan : chooseDecodePlan(problem);
+  const DecodePlan chosen = plan ? *plan : chooseDecodePlan(problem, rank.attributes());
   DITRON_RETURN_IF_ERROR(verifyDecode(operation, problem, chosen));
   DITRON_RETURN_IF_ERROR(verifyDecodeOperands(operation, problem, operands));
   DITRON_ASSIGN_OR_RETURN(DecodeWorkspace workspace, DecodeWorkspace::allocate(rank, problem, chosen));

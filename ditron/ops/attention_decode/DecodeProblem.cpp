@@ -47,13 +47,24 @@ Expected<DecodePlan> parseDecodePlan(std::string_view text) {
   return plan;
 }
 
-DecodePlan chooseDecodePlan(const DecodeProblem &problem) {
+DecodePlan chooseDecodePlan(const DecodeProblem &problem, const runtime::DeviceAttributes &gpu) {
   DecodePlan plan;
   constexpr int64_t tileElements = 8192;
   plan.blockN = static_cast<uint32_t>(std::clamp<int64_t>(tileElements / problem.headDim, 32, 128));
   // Many sums would not fit the registers of few threads.
   if (blockM(problem) * problem.headDim >= 2 * tileElements)
     plan.numWarps = 8, plan.blocksPerMultiprocessor = 1;
+  // Of K and V, and what layouts are converted through.
+  const auto bytes = [&] {
+    constexpr uint64_t scratch = 8192;
+    return plan.blocksPerMultiprocessor *
+           (plan.numStages * 2 * plan.blockN * static_cast<uint64_t>(problem.headDim) * sizeOf(problem.dtype) +
+            scratch);
+  };
+  if (bytes() > gpu.sharedBytesPerBlock)
+    plan.numStages = 2;
+  if (bytes() > gpu.sharedBytesPerBlock)
+    plan.blocksPerMultiprocessor = 1;
   return plan;
 }
 

@@ -63,7 +63,8 @@ struct DecodePlan {
 };
 /// Reads what text() writes.
 Expected<DecodePlan> parseDecodePlan(std::string_view text);
-DecodePlan chooseDecodePlan(const DecodeProblem &problem);
+/// Tiles ahead and programs for a multiprocessor as its shared memory allows.
+DecodePlan chooseDecodePlan(const DecodeProblem &problem, const runtime::DeviceAttributes &gpu);
 
 /// Memory of a rank. `lse`, the natural logarithms of the sums of powers, fp32 [batch, heads, queries], may be null; so may `table`, i32, without
 /// pages. lengths: i32 [batch, queries]: query i of sequence s sees the first lengths[s, i] keys.

@@ -33,7 +33,8 @@ Expected<ShardedAttentionDecode> ShardedAttentionDecode::create(runtime::World &
   DITRON_RETURN_IF_ERROR(world.requireOneNode(operation));
   const DecodeProblem &problem = options.problem;
   ShardedAttentionDecode op;
-  op.chosen = options.plan ? *options.plan : chooseDecodePlan(problem);
+  op.chosen =
+      options.plan ? *options.plan : chooseDecodePlan(problem, world.rank(world.localRanks().front()).attributes());
   DITRON_RETURN_IF_ERROR(verifyDecode(operation, problem, op.chosen));
   if (options.concurrentCalls == 0)
     return invalidArgument(fmt::format("{}: 0 concurrent calls; at least 1 is accepted", operation));

@@ -224,7 +224,7 @@ Expected<AttentionDecodeBench::Call> AttentionDecodeBench::prepare(const ops::De
 
 Status AttentionDecodeBench::benchPlan(const std::string &shape, const std::optional<ops::DecodePlan> &given,
                                        double copy) {
-  const ops::DecodePlan plan = given.value_or(ops::chooseDecodePlan(problem));
+  const ops::DecodePlan plan = given.value_or(ops::chooseDecodePlan(problem, world->rank(0).attributes()));
   progress.activity(fmt::format("{}: {}", shape, plan.text()));
   DITRON_ASSIGN_OR_RETURN(const auto call, prepare(plan));
   for (uint32_t id = 0; id < options.ranks; ++id)

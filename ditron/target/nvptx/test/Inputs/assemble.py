@@ -168,7 +168,7 @@ decoded = ", ".join(["*bf16:16"] * 4 + ["*fp32:16", "*i32:16", "*i32:16", "*fp32
 for page, rows, depth, keys in [(0, 16, 128, 64), (16, 16, 64, 128), (64, 64, 256, 32)]:
     sizes = ", i32" * 4 + ", i64:16" * 4 + ", fp32"
     values = constexpr(HEAD_DIM=depth, PAGE_SIZE=page, BATCH=16, BLOCK_M=rows, BLOCK_N=keys, ROWS=rows // 2, PARTS=max(8192 // (rows // 2 * depth), 1))
-    options = f"--num-warps {8 if rows == 64 else 4} --num-stages 3"
+    options = f"--num-warps {8 if rows == 64 else 4} --num-stages {2 if arch == 'sm_89' else 3}"
     cases.append((library("attention_decode"), "attention_decode", decoded + sizes + values, options))
     cases.append((library("attention_decode"), "attention_decode_over_ranks", decoded + ", *fp32:16, *fp32:16, *i64:16, *i64:16" + sizes + ", i64, i32, i32" +
                   constexpr(WORLD=4) + values, options))
