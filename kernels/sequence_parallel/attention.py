@@ -111,7 +111,8 @@ def all_gather_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, ready_ptr, gener
             arrived_v = v_desc
             if ready_ptr is not None:
                 piece = (sequence * kv_heads + head // group) // heads_per_piece
-                token = dl.wait(ready_ptr + source * PIECES + piece, 1, "sys", "acquire", waitValue=generation, compare="ge")
+                # Not for what no query of the tile sees.
+                token = dl.wait(ready_ptr + source * PIECES + piece, (end > 0).to(tl.int32), "sys", "acquire", waitValue=generation, compare="ge")
                 arrived_k = dl.consume_token(k_desc, token)
                 arrived_v = dl.consume_token(v_desc, token)
             place = source * batch + sequence

@@ -24,6 +24,7 @@ struct AttentionCase {
   uint32_t ranks = 4;
   AllGatherAttentionOptions options = {};
   int64_t tokens = 100;
+  int64_t otherTokens = 51;
 };
 void PrintTo(const AttentionCase &p, std::ostream *stream) { *stream << p.name; }
 
@@ -137,38 +138,44 @@ AllGatherAttentionOptions with(AllGatherAttentionOptions options, auto change) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, AllGatherAttentionTest,
-    testing::Values(AttentionCase{.name = "whole", .options = smallTiles},
-                    AttentionCase{.name = "causal",
-                                  .options = with(smallTiles, [](auto &o) { o.causal = true, o.pieces = 2; })},
-                    AttentionCase{.name = "sequences_fp16_unfused",
-                                  .ranks = 3,
-                                  .options = with(smallTiles,
-                                                  [](auto &o) {
-                                                    o.batch = 2, o.heads = 2, o.kvHeads = 1, o.dtype = DataType::F16,
-                                                    o.causal = true, o.schedule = ops::Schedule::Unfused;
-                                                  }),
-                                  .tokens = 70},
-                    AttentionCase{.name = "ranks_without_tokens",
-                                  .options = with(smallTiles, [](auto &o) { o.causal = true; }),
-                                  .tokens = 5},
-                    AttentionCase{.name = "hopper_causal",
-                                  .target = "sim:sm_90a",
-                                  .ranks = 2,
-                                  .options = with(smallTiles,
-                                                  [](auto &o) {
-                                                    o.headDim = 64, o.heads = 2, o.kvHeads = 1, o.causal = true,
-                                                    o.tile.blockM = 64, o.tile.blockN = 64, o.maxTokens = 400;
-                                                  }),
-                                  .tokens = 330},
-                    AttentionCase{.name = "hopper_whole",
-                                  .target = "sim:sm_90a",
-                                  .ranks = 2,
-                                  .options = with(smallTiles,
-                                                  [](auto &o) {
-                                                    o.headDim = 64, o.heads = 2, o.kvHeads = 2, o.pieces = 2,
-                                                    o.tile.blockM = 64, o.tile.blockN = 64, o.maxTokens = 300;
-                                                  }),
-                                  .tokens = 250}),
+    testing::Values(
+        AttentionCase{.name = "whole", .options = smallTiles},
+        AttentionCase{.name = "causal", .options = with(smallTiles, [](auto &o) { o.causal = true, o.pieces = 2; })},
+        AttentionCase{.name = "sequences_fp16_unfused",
+                      .ranks = 3,
+                      .options = with(smallTiles,
+                                      [](auto &o) {
+                                        o.batch = 2, o.heads = 2, o.kvHeads = 1, o.dtype = DataType::F16,
+                                        o.causal = true, o.schedule = ops::Schedule::Unfused;
+                                      }),
+                      .tokens = 70,
+                      .otherTokens = 36},
+        AttentionCase{.name = "ranks_without_tokens",
+                      .options = with(smallTiles, [](auto &o) { o.causal = true; }),
+                      .tokens = 5,
+                      .otherTokens = 3},
+        // The last rank has no queries of 9 tokens, waits for nobody, and has its own keys of 8 where others' of the 9 were.
+        AttentionCase{.name = "own_keys_where_others_came", .options = smallTiles, .tokens = 9, .otherTokens = 8},
+        AttentionCase{.name = "hopper_causal",
+                      .target = "sim:sm_90a",
+                      .ranks = 2,
+                      .options = with(smallTiles,
+                                      [](auto &o) {
+                                        o.headDim = 64, o.heads = 2, o.kvHeads = 1, o.causal = true, o.tile.blockM = 64,
+                                        o.tile.blockN = 64, o.maxTokens = 400;
+                                      }),
+                      .tokens = 330,
+                      .otherTokens = 166},
+        AttentionCase{.name = "hopper_whole",
+                      .target = "sim:sm_90a",
+                      .ranks = 2,
+                      .options = with(smallTiles,
+                                      [](auto &o) {
+                                        o.headDim = 64, o.heads = 2, o.kvHeads = 2, o.pieces = 2, o.tile.blockM = 64,
+                                        o.tile.blockN = 64, o.maxTokens = 300;
+                                      }),
+                      .tokens = 250,
+                      .otherTokens = 126}),
     [](const auto &info) { return info.param.name; });
 
 /// A graph of one size and eager calls of another by turns; the last rank is slow. The same call again has the same bits.
@@ -185,7 +192,7 @@ TEST_P(AllGatherAttentionTest, CallsOfTwoSizes) {
   ASSERT_OK(jit);
   auto op = AllGatherAttention::create(**world, **jit, p.options);
   ASSERT_OK(op);
-  const int64_t sizes[] = {p.tokens, p.tokens / 2 + 1};
+  const int64_t sizes[] = {p.tokens, p.otherTokens};
   std::vector<AttentionData> data;
   std::vector<std::vector<Memory>> memory;
   for (int64_t tokens : sizes) {

@@ -179,8 +179,9 @@ Expected<AllGatherAttention::Plan> AllGatherAttention::makePlan(runtime::Rank &r
                                                                                {.destination = any, .source = any})));
   DITRON_ASSIGN_OR_RETURN(made.attention, PreparedCall::create(*kernels, rank, attentionCall(rank, tokens, withLse)));
   made.sequence = runtime::CallSequence(sides[rank.id()]);
-  made.sequence.launch(Lane::Main, made.stage.prepared());
+  // Where the rank's own keys go another rank's may still have been coming, of a call of another size in which this rank had no queries.
   made.sequence.launch(Lane::Main, enter.prepared());
+  made.sequence.launch(Lane::Main, made.stage.prepared());
   made.sequence.join(Lane::Side);
   addPushes(rank, tokens, made.sequence);
   if (optionValues.schedule == Schedule::Overlapped)
