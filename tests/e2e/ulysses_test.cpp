@@ -168,6 +168,7 @@ INSTANTIATE_TEST_SUITE_P(
                     .order = MatrixOrder::Plain,
                     .chunks = 2,
                     .bias = true},
+        UlyssesCase{.name = "fp8", .ranks = 2, .rows = 40, .outer = 128, .dtype = DataType::F8E5, .scaled = true},
         UlyssesCase{.name = "int8", .ranks = 2, .rows = 65, .outer = 128, .dtype = DataType::I8, .scaled = true},
         UlyssesCase{.name = "ranks_without_tokens", .ranks = 4, .batch = 2, .rows = 5, .outer = 64, .chunks = 3},
         UlyssesCase{.name = "unfused", .ranks = 3, .batch = 2, .rows = 50, .schedule = ops::Schedule::Unfused}),
@@ -278,6 +279,10 @@ TEST_F(UlyssesProducts, RefusesWhatItCannotDo) {
       ranks > 1 ? HasSubstr("columns that 2 ranks divide") : HasSubstr(""));
   EXPECT_THAT(statusOf(AllToAllGemm::create(world(), sharedJit(), options, 24 * ranks)).message(),
               HasSubstr("multiples of 16"));
+  ops::SequenceProductOptions narrow = options;
+  narrow.dtype = DataType::I8;
+  EXPECT_THAT(statusOf(AllToAllGemm::create(world(), sharedJit(), narrow, 48 * ranks)).message(),
+              HasSubstr("multiples of 32"));
   EXPECT_THAT(statusOf(AllToAllGemm::create(world(), sharedJit(), options, 32 * ranks, 65)).message(),
               HasSubstr("65 chunks; 1 to 64 are accepted"));
   options.maxRows = 0;

@@ -10,8 +10,8 @@ namespace ditron::ops {
 
 namespace {
 constexpr std::string_view operation = "AllToAllGemm";
-/// Of a rank's part of the depth: tensor copies step by 16 bytes, and the product by blocks that divide it.
-constexpr int64_t depthMultiple = 16;
+/// Of a rank's part of the depth, in elements: the product steps by blocks that divide it, and 8-bit operands are multiplied 32 at a time.
+int64_t depthMultiple(DataType type) { return sizeOf(type) == 1 ? 32 : 16; }
 } // namespace
 
 Expected<AllToAllGemm> AllToAllGemm::create(runtime::World &world, runtime::KernelProvider &kernels,
@@ -20,9 +20,9 @@ Expected<AllToAllGemm> AllToAllGemm::create(runtime::World &world, runtime::Kern
   DITRON_RETURN_IF_ERROR(verifySequenceProduct(operation, options));
   if (options.epilogue.scalesA != Scaling::None)
     return unsupported(fmt::format("{}: scales of a; none are accepted", operation));
-  if (depth < 1 || depth % (depthMultiple * world.numRanks()) != 0)
+  if (depth < 1 || depth % (depthMultiple(options.dtype) * world.numRanks()) != 0)
     return invalidArgument(fmt::format("{}: depth {} over {} ranks; positive multiples of {} for each are accepted",
-                                       operation, depth, world.numRanks(), depthMultiple));
+                                       operation, depth, world.numRanks(), depthMultiple(options.dtype)));
   constexpr uint32_t mostChunks = 64;
   if (chunks < 1 || chunks > mostChunks)
     return invalidArgument(fmt::format("{}: {} chunks; 1 to {} are accepted", operation, chunks, mostChunks));

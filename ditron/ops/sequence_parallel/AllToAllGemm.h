@@ -23,7 +23,7 @@ class AllToAllGemm : protected PlannedProduct {
 public:
   using Options = SequenceProductOptions;
 
-  /// `depth`: of all ranks together; a rank's part is a multiple of 16. `chunks`: signals for the tokens that a rank gives another of a sequence.
+  /// `depth`: of all ranks together; a rank's part is a multiple of 16, of 8-bit operands of 32. `chunks`: signals for the tokens that a rank gives another of a sequence.
   static Expected<AllToAllGemm> create(runtime::World &world, runtime::KernelProvider &kernels, const Options &options,
                                        int64_t depth, uint32_t chunks = 1);
 
