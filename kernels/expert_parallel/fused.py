@@ -270,37 +270,39 @@ def bytes_of_move(table, which, move, hidden, element: tl.constexpr, STAGE: tl.c
 
 
 @triton.jit
-def move_unit(stages, bars, table, which, moved, x_ptr, rows_ptr, hidden, UNIT: tl.constexpr, STAGE: tl.constexpr, CHUNKS: tl.constexpr):
-    """One thread: the rows of a unit, each in CHUNKS moves. `moved`: moves before."""
+def move_in(stages, bars, table, move, x_ptr, hidden, UNIT: tl.constexpr, STAGE: tl.constexpr, CHUNKS: tl.constexpr):
+    """One thread; a row is CHUNKS moves, a unit UNIT rows."""
     element: tl.constexpr = x_ptr.dtype.element_ty
-    for step in range(UNIT * CHUNKS + AHEAD):
-        if step < UNIT * CHUNKS:
-            # All older moves but one have read their stages: also the one that had this one's.
-            cp_async_bulk_wait_group(1, read=True)
-            stage = (moved + step) % STAGES
-            bar = dl.smem_get_ptr(bars, [stage])
-            size = bytes_of_move(table, which, step, hidden, element, STAGE, CHUNKS)
-            mbarrier_arrive_expect_tx(bar, size)
-            if size > 0:
-                token = dl.smem_load(table, [0, which, step // CHUNKS]).to(tl.int64)
-                cp_async_bulk_global_to_shared(dl.smem_get_ptr(stages, [stage, 0]), x_ptr + token * hidden + step % CHUNKS * STAGE, size, bar)
-        if step >= AHEAD:
-            out = step - AHEAD
-            stage = (moved + out) % STAGES
-            mbarrier_wait_parity(dl.smem_get_ptr(bars, [stage]), (moved + out) // STAGES % 2)
-            size = bytes_of_move(table, which, out, hidden, element, STAGE, CHUNKS)
-            if size > 0:
-                row = dl.smem_load(table, [2, which, out // CHUNKS]).to(tl.int64)
-                there = dl.symm_at(rows_ptr, dl.smem_load(table, [1, which, out // CHUNKS]))
-                cp_async_bulk_shared_to_global(there + row * hidden + out % CHUNKS * STAGE, dl.smem_get_ptr(stages, [stage, 0]), size)
-            cp_async_bulk_commit_group()
+    # All older moves but one have read their stages: also the one that had this one's.
+    cp_async_bulk_wait_group(1, read=True)
+    which = move // (UNIT * CHUNKS) % 4
+    step = move % (UNIT * CHUNKS)
+    bar = dl.smem_get_ptr(bars, [move % STAGES])
+    size = bytes_of_move(table, which, step, hidden, element, STAGE, CHUNKS)
+    mbarrier_arrive_expect_tx(bar, size)
+    if size > 0:
+        token = dl.smem_load(table, [0, which, step // CHUNKS]).to(tl.int64)
+        cp_async_bulk_global_to_shared(dl.smem_get_ptr(stages, [move % STAGES, 0]), x_ptr + token * hidden + step % CHUNKS * STAGE, size, bar)
+
+
+@triton.jit
+def move_out(stages, bars, table, move, rows_ptr, hidden, UNIT: tl.constexpr, STAGE: tl.constexpr, CHUNKS: tl.constexpr):
+    which = move // (UNIT * CHUNKS) % 4
+    step = move % (UNIT * CHUNKS)
+    mbarrier_wait_parity(dl.smem_get_ptr(bars, [move % STAGES]), move // STAGES % 2)
+    size = bytes_of_move(table, which, step, hidden, rows_ptr.dtype.element_ty, STAGE, CHUNKS)
+    if size > 0:
+        row = dl.smem_load(table, [2, which, step // CHUNKS]).to(tl.int64)
+        there = dl.symm_at(rows_ptr, dl.smem_load(table, [1, which, step // CHUNKS]))
+        cp_async_bulk_shared_to_global(there + row * hidden + step % CHUNKS * STAGE, dl.smem_get_ptr(stages, [move % STAGES, 0]), size)
+    cp_async_bulk_commit_group()
 
 
 @triton.jit
 def copy_rows_out(x_ptr, ids_ptr, list_ptr, places_ptr, shift_ptr, rows_ptr, origins_ptr, arrived_ptr, sender, sent, hidden, local, max_rows, max_slots,
                   rank, TOP_K: tl.constexpr, SENDERS: tl.constexpr, UNIT: tl.constexpr, STAGE: tl.constexpr, CHUNKS: tl.constexpr, BLOCK_M: tl.constexpr):
     """As send_rows, by bulk copies: one thread moves a unit while UNIT threads of the other warps look up the next one; when all is known to have
-    arrived of the unit before, they count it. STAGE elements at a time."""
+    arrived of the unit before, they count it. STAGE elements at a time; a unit is AHEAD moves or more."""
     stages = dl.allocate_smem(x_ptr.dtype.element_ty, [STAGES, STAGE])
     bars = dl.allocate_smem(tl.int64, [STAGES])
     table = dl.allocate_smem(tl.int32, [3, 4, UNIT])
@@ -317,8 +319,12 @@ def copy_rows_out(x_ptr, ids_ptr, list_ptr, places_ptr, shift_ptr, rows_ptr, ori
     units = tl.cdiv(max(tl.cdiv(sent, UNIT) - sender, 0), SENDERS)
     for turn in range(0, units):
         if thread == 0:
-            move_unit(stages, bars, table, turn % 4, turn * (UNIT * CHUNKS), x_ptr, rows_ptr, hidden, UNIT, STAGE, CHUNKS)
-            cp_async_bulk_wait_group(UNKNOWN if UNKNOWN < UNIT * CHUNKS else UNIT * CHUNKS)
+            for move in range(turn * (UNIT * CHUNKS), (turn + 1) * (UNIT * CHUNKS)):
+                move_in(stages, bars, table, move, x_ptr, hidden, UNIT, STAGE, CHUNKS)
+                if move >= AHEAD:
+                    move_out(stages, bars, table, move - AHEAD, rows_ptr, hidden, UNIT, STAGE, CHUNKS)
+            # The last moves of the unit before are older than these.
+            cp_async_bulk_wait_group(UNKNOWN if UNKNOWN < UNIT * CHUNKS - AHEAD else UNIT * CHUNKS - AHEAD)
         if is_lane:
             look_up_row(table, (turn + 1) % 4, lane, (sender + (turn + 1) * SENDERS) * UNIT + lane, list_ptr, ids_ptr, places_ptr, shift_ptr, origins_ptr,
                         sent, local, max_rows, max_slots, rank, TOP_K)
@@ -326,6 +332,8 @@ def copy_rows_out(x_ptr, ids_ptr, list_ptr, places_ptr, shift_ptr, rows_ptr, ori
         if is_lane & (turn > 0):
             count_row(table, (turn - 1) % 4, lane, arrived_ptr, BLOCK_M)
     if thread == 0:
+        for move in range(max(units * (UNIT * CHUNKS) - AHEAD, 0), units * (UNIT * CHUNKS)):
+            move_out(stages, bars, table, move, rows_ptr, hidden, UNIT, STAGE, CHUNKS)
         cp_async_bulk_wait_group(0)
     __syncthreads()
     if is_lane & (units > 0):

@@ -236,16 +236,18 @@ FusedExpertParallel::Moves FusedExpertParallel::movesOf(const runtime::Rank &ran
   constexpr int64_t bytesOfAccess = 16, leastChunk = 16;
   const Expected<TargetName> target = parseTargetName(world->target());
   // STAGES of the device code share what the product's tiles, and its results on their way to the registers that store them, leave.
-  constexpr int64_t sharedBytes = 227 * 1024, otherBytes = 4096, stages = 6, leastBytes = 1024, mostBytes = 7168;
+  constexpr int64_t sharedBytes = 227 * 1024, otherBytes = 4096, stages = 6, ahead = 4, leastBytes = 1024,
+                    mostBytes = 7168;
   const int64_t resultColumns = options.activation == Activation::SwiGlu ? tile.blockN / 2 : tile.blockN;
   const int64_t left = sharedBytes - otherBytes -
                        tile.numStages * (tile.blockM + tile.blockN) * tile.blockK * elementBytes -
                        tile.blockM * resultColumns * elementBytes;
   const int64_t most = std::min(left / stages, mostBytes) / bytesOfAccess * bytesOfAccess;
   const uint32_t warpSize = rank.attributes().warpSize;
+  const int64_t chunks = ceilDivide(options.hidden * elementBytes, std::max(most, bytesOfAccess));
   if (target.isOk() && target->architecture.starts_with("sm_90") && most >= leastBytes &&
-      planValue.unit <= (tile.numWarps - 1) * warpSize) {
-    const int64_t chunks = ceilDivide(options.hidden * elementBytes, most), elements = bytesOfAccess / elementBytes;
+      planValue.unit <= (tile.numWarps - 1) * warpSize && planValue.unit * chunks >= ahead) {
+    const int64_t elements = bytesOfAccess / elementBytes;
     return {ceilDivide(ceilDivide(options.hidden, chunks), elements) * elements, chunks};
   }
   // Elements of a row that a thread moves by so many accesses: the latency of memory is paid once for all of them.
