@@ -59,6 +59,8 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   DITRON_RETURN_IF_ERROR(run.passes("specialize", module, transforms::createSpecializeWarps(specialization)));
   // Dots that consume what was computed from another one multiply while the threads compute the next operand.
   DITRON_RETURN_IF_ERROR(run.passes("delay", module, transforms::createDelayDots()));
+  // Dots that do not need each other's results are started together.
+  DITRON_RETURN_IF_ERROR(run.passes("late-waits", module, transforms::createLateWaits()));
   // One warpgroup computes while another one multiplies.
   DITRON_RETURN_IF_ERROR(run.passes("turns", module, transforms::createTakeTurns()));
   DITRON_RETURN_IF_ERROR(run.passes("tensor-stores", module, transforms::createTensorStores()));

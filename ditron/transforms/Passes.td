@@ -87,6 +87,21 @@ def DelayDots : Pass<"dgpu-delay-dots", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::ditron::dgpu::DgpuDialect"];
 }
 
+def LateWaits : Pass<"dgpu-late-waits", "::mlir::ModuleOp"> {
+  let summary = "dots of a consumer are waited for where their results are used";
+  let description = [{
+    A wait for one dot goes down to the first use of the dot's result, where other dots are started in between: these then run beside it, and
+    beside what the threads compute. It leaves as many more dots in flight as it passes; releases of tiles go with it.
+
+    ```mlir
+    %s0 = dgpu.warpgroup_dot %k, %q, ...             %s0 = dgpu.warpgroup_dot %k, %q, ...
+    %s = dgpu.warpgroup_wait 0, %s0         ->       %d0 = dgpu.warpgroup_dot %v, %g, ...
+    %d0 = dgpu.warpgroup_dot %v, %g, ...             %s = dgpu.warpgroup_wait 1, %s0
+    ```
+  }];
+  let dependentDialects = ["::ditron::dgpu::DgpuDialect"];
+}
+
 def TakeTurns : Pass<"dgpu-take-turns", "::mlir::ModuleOp"> {
   let summary = "warpgroups of a consumer multiply and compute by turns";
   let description = [{
