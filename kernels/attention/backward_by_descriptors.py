@@ -83,11 +83,12 @@ def key_gradients_by_descriptors(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_p
                     query_places = (rows + (first_query + shift - first_key))[None, :]
                     seen = is_seen(query_places, key_rows[:, None], batch_keys - first_key, window, CAUSAL)
                     powers = tl.where(seen, powers, 0.0)
-            gradient = gradient_desc.load([q_place, head, query_begin + first_query, 0]).reshape([BLOCK_M, HEAD_BLOCK])
-            products = tl.dot(v, gradient.T)
-            dv = tl.dot(powers.to(q_ptr.dtype.element_ty), gradient, dv)
+            # delta is what the product begins with: it needs no registers of its own.
             delta = tl.load(delta_ptr + place + rows)
-            slopes = powers * (products - delta[None, :]) * change
+            gradient = gradient_desc.load([q_place, head, query_begin + first_query, 0]).reshape([BLOCK_M, HEAD_BLOCK])
+            products = tl.dot(v, gradient.T, tl.broadcast_to(-delta[None, :], [BLOCK_N, BLOCK_M]))
+            dv = tl.dot(powers.to(q_ptr.dtype.element_ty), gradient, dv)
+            slopes = powers * products * change
             dk = tl.dot(slopes.to(q_ptr.dtype.element_ty), q, dk)
         dk = (dk * scale).to(dk_ptr.dtype.element_ty)
         if key_offsets_ptr is None:
@@ -155,6 +156,8 @@ def query_gradient_by_descriptors(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_
         for first_key in range(begin, end, BLOCK_N):
             k = k_desc.load([k_place, head // group, key_begin + first_key, 0]).reshape([BLOCK_N, HEAD_BLOCK])
             scores = tl.dot(q, k.T)
+            v = v_desc.load([k_place, head // group, key_begin + first_key, 0]).reshape([BLOCK_N, HEAD_BLOCK])
+            products = tl.dot(gradient, v.T)
             change = 1.0
             factor = score_scale
             query_places = (rows + (first_query + shift - first_key))[:, None]
@@ -168,8 +171,6 @@ def query_gradient_by_descriptors(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_
                 masked = masked | (first_key < partial)
             if masked:
                 powers = tl.where(is_seen(query_places, key_rows[None, :], batch_keys - first_key, window, CAUSAL), powers, 0.0)
-            v = v_desc.load([k_place, head // group, key_begin + first_key, 0]).reshape([BLOCK_N, HEAD_BLOCK])
-            products = tl.dot(gradient, v.T)
             slopes = powers * (products - delta[:, None]) * change
             dq = tl.dot(slopes.to(q_ptr.dtype.element_ty), k, dq)
         dq = (dq * scale).to(dq_ptr.dtype.element_ty)
