@@ -14,8 +14,8 @@ def key_gradients_by_descriptors(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_p
                                  soft_cap=None, slopes_ptr=None, query_offsets_ptr=None, key_offsets_ptr=None):
     """q_batches, q_rows, k_batches, k_rows: batches in memory and rows of each; packed rows are one batch."""
     HEAD_BLOCK: tl.constexpr = triton.next_power_of_2(HEAD_DIM)
-    # Both products of a turn are in flight together where narrow heads and tiles leave registers for that.
-    TOGETHER: tl.constexpr = HEAD_BLOCK * BLOCK_M <= 64 * 64
+    # Sums of wide heads leave few registers: the second product of a turn begins with delta then, which so needs none of its own.
+    FROM_DELTA: tl.constexpr = HEAD_BLOCK > BLOCK_M
     q_desc = tl.make_tensor_descriptor(q_ptr, shape=[q_batches, heads, q_rows, HEAD_DIM], strides=[q_batch, q_head, q_row, 1],
                                        block_shape=[1, 1, BLOCK_M, HEAD_BLOCK])
     gradient_desc = tl.make_tensor_descriptor(gradient_ptr, shape=[q_batches, heads, q_rows, HEAD_DIM], strides=[q_batch, q_head, q_row, 1],
@@ -65,9 +65,6 @@ def key_gradients_by_descriptors(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_p
             place = padded_begin(head, batch, heads, query_begin, padded, query_offsets_ptr) + first_query
             q = q_desc.load([q_place, head, query_begin + first_query, 0]).reshape([BLOCK_M, HEAD_BLOCK])
             scores = tl.dot(k, q.T)
-            if TOGETHER:
-                gradient = gradient_desc.load([q_place, head, query_begin + first_query, 0]).reshape([BLOCK_M, HEAD_BLOCK])
-                products = tl.dot(v, gradient.T)
             change = 1.0
             factor = score_scale
             if soft_cap is not None or slopes_ptr is not None:
@@ -88,14 +85,15 @@ def key_gradients_by_descriptors(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_p
                     query_places = (rows + (first_query + shift - first_key))[None, :]
                     seen = is_seen(query_places, key_rows[:, None], batch_keys - first_key, window, CAUSAL)
                     powers = tl.where(seen, powers, 0.0)
-            delta = tl.load(delta_ptr + place + rows)
-            if TOGETHER:
-                products -= delta[None, :]
-            else:
-                # delta is what the product begins with: it needs no registers of its own.
-                gradient = gradient_desc.load([q_place, head, query_begin + first_query, 0]).reshape([BLOCK_M, HEAD_BLOCK])
+            gradient = gradient_desc.load([q_place, head, query_begin + first_query, 0]).reshape([BLOCK_M, HEAD_BLOCK])
+            if FROM_DELTA:
+                delta = tl.load(delta_ptr + place + rows)
                 products = tl.dot(v, gradient.T, tl.broadcast_to(-delta[None, :], [BLOCK_N, BLOCK_M]))
+            else:
+                products = tl.dot(v, gradient.T)
             dv = tl.dot(powers.to(q_ptr.dtype.element_ty), gradient, dv)
+            if not FROM_DELTA:
+                products -= tl.load(delta_ptr + place + rows)[None, :]
             slopes = powers * products * change
             dk = tl.dot(slopes.to(q_ptr.dtype.element_ty), q, dk)
         dk = (dk * scale).to(dk_ptr.dtype.element_ty)

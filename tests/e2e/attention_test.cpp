@@ -550,7 +550,7 @@ INSTANTIATE_TEST_SUITE_P(
                       .headDim = 64,
                       .causal = true,
                       .dtype = DataType::F16},
-                     {fetched(64, 128), fetched(128, 64)}},
+                     {fetched(128, 128), fetched(128, 128)}},
         BackwardCase{"fetched_whole_wide",
                      "sim:sm_90a",
                      {.queries = 200, .keys = 130, .headDim = 128},

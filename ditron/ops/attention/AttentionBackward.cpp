@@ -188,6 +188,8 @@ AttentionBackwardPlan chooseAttentionBackwardPlan(const AttentionProblem &proble
   if (name.isOk() && name->architecture.starts_with("sm_90") && problem.headDim >= 64) {
     plan.keys = {.blockM = 64, .blockN = 128, .movement = AttentionMovement::Descriptors};
     plan.queries = {.blockM = 128, .blockN = 64, .movement = AttentionMovement::Descriptors};
+    if (problem.headDim == 64)
+      plan.keys.blockM = plan.queries.blockN = 128;
   }
   return plan;
 }
