@@ -21,7 +21,6 @@ using ops::CollectivePlan;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
-
 class Plans : public KernelTest {
 protected:
   /// What prepare() says on each rank when rank r does as `plan(r)` says and asks for `elements(r)`.
@@ -209,7 +208,10 @@ TEST_F(Plans, APlanThatIsGivenIsTakenOrRefused) {
   };
   EXPECT_EQ(created("overlapped 32x64x32 warps 4 stages 2 group 4", 100),
             "overlapped 32x64x32 warps 4 stages 2 group 4");
-  EXPECT_EQ(created("unfused 32x64x32 warps 4 stages 2 group 4", 100), "unfused 32x64x32 warps 4 stages 2 group 4");
+  // With the plan of the ReduceScatter behind the product; but where the ranks get different numbers of rows.
+  EXPECT_THAT(created("unfused 32x64x32 warps 4 stages 2 group 4", 100),
+              StartsWith("unfused 32x64x32 warps 4 stages 2 group 4, then "));
+  EXPECT_EQ(created("unfused 32x64x32 warps 4 stages 2 group 4", 99), "unfused 32x64x32 warps 4 stages 2 group 4");
   EXPECT_EQ(created("one_launch 32x64x32 warps 4 stages 2", 30), "one_launch 32x64x32 warps 4 stages 2 splits 1");
   EXPECT_THAT(created("one_launch 16x64x32", 30), HasSubstr("takes at most 16 rows here; maxRows is 30"));
   EXPECT_THAT(created("one_launch", 129), HasSubstr("takes at most 128 rows here; maxRows is 129"));
