@@ -353,13 +353,14 @@ for node_size, zeros in [(8, constexpr(zeros_ptr=None)), (4, ", *bf16:16")]:
     cases.append((library("expert_parallel/low_latency"), "combine", "*bf16:16, *bf16:16, *i32, *bf16:16, *i64:16" + zeros + ", *i64:16" * 3 +
                   ", i64, i32:16, i32:16, i64, i64, i64, i32" + constexpr(WORLD=8, NODE_SIZE=node_size, TOP_K=8, CHUNK=8192, ROWS=8, ROW_CHUNK=1024, SEND=True, RECEIVE=True),
                   "--num-warps 8"))
-for columns, stages, transposed, activation, moves in [(256, 3, True, "swiglu", dict(CHUNK=3584, CHUNKS=2)), (128, 4, False, "none", dict(CHUNK=1024, CHUNKS=0))]:
+bulk, stored = dict(CHUNK=3584, CHUNKS=2), dict(CHUNK=1024, CHUNKS=0)
+for columns, stages, transposed, activation, sent in [(256, 3, True, "swiglu", bulk if arch == "sm_90a" else stored), (128, 4, False, "none", stored)]:
     products = constexpr(BLOCK_M=128, BLOCK_N=columns, BLOCK_K=64, GROUP_M=8, B_TRANSPOSED=transposed)
     options = f"--num-warps 8 --num-stages {stages}"
     cases.append((library("expert_parallel/fused"), "dispatch_gemm", "*bf16:16, *i32, *bf16:16, *bf16:16, *bf16:16, *bf16:16, *i32:16, *i64:16, *i64:16" + ", *i32:16" * 8 +
                   ", *i64:16" * 5 + ", i64" + ", i32:16" * 4 + ", i64" * 4 + ", i32" +
-                  constexpr(WORLD=8, TOP_K=8, SENDERS=24, PACE=93, PART=128, EXPERTS=256, LOCAL=32, UNIT=16, **moves) + products +
-                  constexpr(ACTIVATION=activation, PRECISION="ieee"), options, "tight"))
+                  constexpr(WORLD=8, TOP_K=8, SENDERS=24, PACE=93, PART=128, EXPERTS=256, LOCAL=32, UNIT=16, **sent) + products +
+                  constexpr(ACTIVATION=activation, PRECISION="ieee"), options, *(["tight"] if arch == "sm_90a" else [])))
     cases.append((library("expert_parallel/fused"), "gemm_combine", "*bf16:16, *bf16:16, *bf16:16, *fp32" + ", *i32:16" * 4 + ", *bf16:16" + ", *i64:16" * 4 +
                   ", i64" + ", i32:16" * 4 + ", i64, i32" + constexpr(WORLD=8, TOP_K=8, CHUNK=2048) + products + constexpr(PRECISION="ieee") +
                   (", *bf16:16" if transposed else constexpr(addend_ptr=None)), options))
