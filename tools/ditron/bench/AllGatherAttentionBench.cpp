@@ -3,18 +3,11 @@
 // Attention to the keys of all ranks: overlapped with their way here, and behind it. Some rows of every result are compared with plain loops in double precision.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "base/NormalData.h"
-#include "base/Progress.h"
-#include "base/VisibleGpus.h"
-#include "bench/BenchPage.h"
 #include "bench/KernelBench.h"
+#include "bench/RankBench.h"
 #include "overlap/OverlapCommands.h"
-#include "overlap/OverlapTiming.h"
 
-#include "ditron/jit/Jit.h"
 #include "ditron/ops/sequence_parallel/AllGatherAttention.h"
-#include "ditron/runtime/TargetChoice.h"
-#include "ditron/support/OutputFile.h"
 
 #include <cmath>
 #include <fmt/format.h>
@@ -26,25 +19,17 @@ namespace {
 constexpr std::string_view shapeForm = "BATCHxHEADSxKV_HEADSxTOKENSxHEAD_DIM";
 constexpr double allowedError = 3e-2;
 
-struct AllGatherAttentionBenchOptions {
-  std::string target = "sim:sm_80", dtype = "bf16", jsonFile;
-  uint32_t ranks = 4, pieces = 1;
+struct AllGatherAttentionBenchOptions : RankBenchOptions {
+  uint32_t pieces = 1;
   ops::HeadAttentionTile tile;
-  bool causal = true, quiet = false;
+  bool causal = true;
   std::vector<std::string> shapes = {"1x2x1x200x64"};
-  uint64_t seed = 0;
 };
 
-class AttentionCalls final : public ShortCalls {
-public:
-  std::function<Status(uint32_t)> one;
-  Status enqueueOne(uint32_t id) override { return one(id); }
-};
-
-class AllGatherAttentionBench {
+class AllGatherAttentionBench : RankBench {
 public:
   explicit AllGatherAttentionBench(const AllGatherAttentionBenchOptions &options)
-      : options(options), progress(options.quiet) {}
+      : RankBench(options), options(options) {}
   Status run(const Knobs &knobs);
 
 private:
@@ -56,47 +41,31 @@ private:
   std::pair<uint32_t, int64_t> placeOf(const ops::TokenSections &sections, int64_t head, int64_t token) const;
 
   const AllGatherAttentionBenchOptions &options;
-  Progress progress;
-  DataType dtype = DataType::BF16;
-  bool simulated = false;
-  std::unique_ptr<runtime::World> world;
-  std::unique_ptr<jit::Jit> jit;
-  std::optional<NormalData> data;
   ops::AllGatherAttentionOptions attention;
   struct Memory {
     runtime::Buffer q, k, v, out;
   };
   std::vector<Memory> memory;
   double worst = 0;
-  std::string table, plan;
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  std::string plan;
 };
 
 Status AllGatherAttentionBench::run(const Knobs &knobs) {
-  DITRON_RETURN_IF_ERROR(checkCanWrite("--json", options.jsonFile));
-  DITRON_ASSIGN_OR_RETURN(dtype, parseDataTypeOrError(options.dtype));
+  DITRON_RETURN_IF_ERROR(checkOptions());
   for (const std::string &shape : options.shapes)
     DITRON_RETURN_IF_ERROR(parseShape(shape, 5, shapeForm).status());
-  seeOnlyGpusOf(options.target, options.ranks);
-  DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(options.target));
-  simulated = target.simulated;
-  DITRON_ASSIGN_OR_RETURN(world, runtime::World::local(options.ranks, target.text, {}));
-  DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(world->target(), knobs));
-  data.emplace(dtype, options.seed);
-  const std::string gpu = world->rank(0).attributes().name;
-  table =
-      fmt::format("ag_attention, {}, {}, {} x {}\n{:<26}{:<28}{:>14}{:>12}{:>15}{:>9}  {}\n",
-                  options.causal ? "causal" : "whole", toString(dtype), options.ranks, gpu, "batch heads kv tokens dim",
-                  "plan", "overlapped us", "unfused us", "TFLOP/s a GPU", "unf./o.", "error");
+  DITRON_RETURN_IF_ERROR(chooseTarget());
+  DITRON_RETURN_IF_ERROR(start(knobs));
+  table = fmt::format("ag_attention, {}, {}, {} x {}\n{:<26}{:<28}{:>14}{:>12}{:>15}{:>9}  {}\n",
+                      options.causal ? "causal" : "whole", toString(dtype), options.ranks, gpu(),
+                      "batch heads kv tokens dim", "plan", "overlapped us", "unfused us", "TFLOP/s a GPU", "unf./o.",
+                      "error");
   for (const std::string &shape : options.shapes)
     DITRON_RETURN_IF_ERROR(benchShape(shape).withContext(shape));
-  progress.stop();
-  if (!options.quiet)
-    fmt::print(textStream(options.jsonFile, ""), "{}", table);
-  const nlohmann::ordered_json report = {
-      {"operator", "ag_attention"}, {"target", target.text},    {"gpu", gpu},  {"ranks", options.ranks},
-      {"causal", options.causal},   {"dtype", toString(dtype)}, {"rows", rows}};
-  return writeReport("--json", options.jsonFile, report.dump(1) + "\n");
+  nlohmann::ordered_json report = reportOf("ag_attention");
+  report["causal"] = options.causal;
+  report["dtype"] = toString(dtype);
+  return finish(std::move(report));
 }
 
 Status AllGatherAttentionBench::makeOperands(runtime::World &in) {
@@ -164,9 +133,7 @@ Status AllGatherAttentionBench::check(const ops::AllGatherAttention &op, runtime
       error.add(results[rank][row * depth + d], sums[d] / total);
   }
   worst = std::max(worst, error.value());
-  if (!(error.value() <= allowedError))
-    return internalError(fmt::format("wrong result, error {:.3g} of the root mean square", error.value()));
-  return Status::ok();
+  return verifyError(error.value(), allowedError);
 }
 
 Expected<double> AllGatherAttentionBench::timeOf(ops::Schedule schedule) {
@@ -176,20 +143,14 @@ Expected<double> AllGatherAttentionBench::timeOf(ops::Schedule schedule) {
   plan = op.planText();
   for (uint32_t id = 0; id < options.ranks; ++id)
     DITRON_RETURN_IF_ERROR(op.prepare(in.rank(id), attention.maxTokens));
-  AttentionCalls calls;
-  calls.one = [&](uint32_t id) {
+  const Call call = [&](uint32_t id) {
     const Memory &own = memory[id];
     return op.enqueue(in.rank(id), in.rank(id).stream(), {.q = own.q, .k = own.k, .v = own.v, .out = own.out},
                       attention.maxTokens);
   };
-  for (uint32_t id = 0; id < options.ranks; ++id)
-    DITRON_RETURN_IF_ERROR(calls.one(id));
-  DITRON_RETURN_IF_ERROR(in.synchronize());
+  DITRON_RETURN_IF_ERROR(callOnce(call));
   DITRON_RETURN_IF_ERROR(check(op, in));
-  if (simulated)
-    return 0.0;
-  DITRON_ASSIGN_OR_RETURN(const OverlapTimes times, timeShortCalls(in, calls));
-  return times.best();
+  return microsecondsOf(call);
 }
 
 Status AllGatherAttentionBench::benchShape(const std::string &shape) {
@@ -214,12 +175,12 @@ Status AllGatherAttentionBench::benchShape(const std::string &shape) {
   table +=
       fmt::format("{:<26}{:<28}{:>14.1f}{:>12.1f}{:>15.1f}{:>9.3f}  {:.1e}\n", shape, plan, overlapped, unfused,
                   overlapped > 0 ? flops / overlapped * 1e-6 : 0, overlapped > 0 ? unfused / overlapped : 0, worst);
-  rows.push_back({{"shape", shape},
-                  {"plan", plan},
-                  {"pieces", attention.pieces},
-                  {"overlapped_microseconds", overlapped},
-                  {"unfused_microseconds", unfused},
-                  {"error", worst}});
+  reportRows.push_back({{"shape", shape},
+                        {"plan", plan},
+                        {"pieces", attention.pieces},
+                        {"overlapped_microseconds", overlapped},
+                        {"unfused_microseconds", unfused},
+                        {"error", worst}});
   return Status::ok();
 }
 
@@ -229,11 +190,7 @@ void addAllGatherAttentionBenchCommand(CLI::App &bench, CommandContext &context)
   CLI::App *command = bench.add_subcommand("ag_attention", "Attention to the keys of all ranks, which come meanwhile");
   auto arguments = std::make_shared<AllGatherAttentionBenchOptions>();
   AllGatherAttentionBenchOptions &options = *arguments;
-  command->add_option("--target", options.target, "What to run on: sim, cuda (this machine's GPUs), or a full name")
-      ->capture_default_str();
-  command->add_option("--ranks", options.ranks, "Number of ranks; 1: attention alone")
-      ->check(integerBetween(1, 64))
-      ->capture_default_str();
+  addRankOptions(*command, options, "Number of ranks; 1: attention alone");
   command->add_option("--dtype", options.dtype, "bf16 or fp16")->capture_default_str();
   command->add_flag("!--no-causal", options.causal, "Every query sees every key");
   command->add_option("--pieces", options.pieces, "Signals for a rank's heads of K and V")
@@ -247,10 +204,7 @@ void addAllGatherAttentionBenchCommand(CLI::App &bench, CommandContext &context)
       ->add_option("--shape", options.shapes,
                    std::string(shapeForm) + ", tokens of all ranks together; may be given several times")
       ->type_name("SHAPE");
-  command->add_option("--seed", options.seed, "Chooses the data")->capture_default_str();
-  command->add_option("--json", options.jsonFile, "Write the result to this file; - is standard output")
-      ->type_name("FILE");
-  command->add_flag("--quiet", options.quiet, "Print errors only");
+  addReportOptions(*command, options);
   command->callback([&context, arguments] { context.finish(AllGatherAttentionBench(*arguments).run(context.knobs)); });
 }
 

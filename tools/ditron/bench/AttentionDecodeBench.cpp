@@ -5,19 +5,12 @@
 // plain loops in double precision, and all ranks' results with each other.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "base/NormalData.h"
-#include "base/Progress.h"
-#include "base/VisibleGpus.h"
-#include "bench/BenchPage.h"
 #include "bench/KernelBench.h"
+#include "bench/RankBench.h"
 #include "overlap/OverlapCommands.h"
-#include "overlap/OverlapTiming.h"
 
-#include "ditron/jit/Jit.h"
 #include "ditron/ops/attention_decode/AttentionDecode.h"
 #include "ditron/ops/attention_decode/ShardedAttentionDecode.h"
-#include "ditron/runtime/TargetChoice.h"
-#include "ditron/support/OutputFile.h"
 
 #include <cmath>
 #include <fmt/format.h>
@@ -31,25 +24,16 @@ constexpr std::string_view shapeForm = "BATCHxHEADSxKV_HEADSxTOKENSxHEAD_DIM";
 /// The powers are rounded to the operands' type before they multiply V.
 constexpr double allowedError = 3e-2;
 
-struct DecodeBenchOptions {
-  std::string target = "sim:sm_80", dtype = "bf16", order = "keys", jsonFile;
-  uint32_t ranks = 1;
+struct DecodeBenchOptions : RankBenchOptions {
+  DecodeBenchOptions() { ranks = 1; }
+  std::string order = "keys";
   int64_t queries = 1, pageSize = 0;
   std::vector<std::string> shapes = {"2x8x2x300x64"}, plans;
-  uint64_t seed = 0;
-  bool quiet = false;
 };
 
-/// What is called again and again: copies as large as K, or attention.
-class DecodeCalls final : public ShortCalls {
+class AttentionDecodeBench : RankBench {
 public:
-  std::function<Status(uint32_t)> one;
-  Status enqueueOne(uint32_t id) override { return one(id); }
-};
-
-class AttentionDecodeBench {
-public:
-  explicit AttentionDecodeBench(const DecodeBenchOptions &options) : options(options), progress(options.quiet) {}
+  explicit AttentionDecodeBench(const DecodeBenchOptions &options) : RankBench(options), options(options) {}
   Status run(const Knobs &knobs);
 
 private:
@@ -61,11 +45,9 @@ private:
   Status benchShape(const std::string &shape);
   Status makeOperands(const std::vector<int64_t> &sizes);
   Status benchPlan(const std::string &shape, const std::optional<ops::DecodePlan> &plan, double copyMicroseconds);
-  using Call = std::function<Status(uint32_t)>;
   Expected<Call> prepare(const ops::DecodePlan &plan);
   Expected<double> error();
   std::vector<double> expectedRow(int64_t row) const;
-  Expected<double> microsecondsOf(const Call &call);
   ops::DecodeOperands operands(uint32_t id) const {
     const OfRank &own = ranks[id];
     return {.q = own.q,
@@ -78,53 +60,32 @@ private:
   }
 
   const DecodeBenchOptions &options;
-  Progress progress;
-  DataType dtype = DataType::BF16;
-  bool simulated = false;
-  std::unique_ptr<runtime::World> world;
-  std::unique_ptr<jit::Jit> jit;
-  std::optional<NormalData> data;
   ops::DecodeProblem problem;
   std::vector<OfRank> ranks;
   std::optional<ops::ShardedAttentionDecode> sharded;
   std::vector<ops::PreparedCall> calls;
-  std::string table;
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
 };
 
 Status AttentionDecodeBench::run(const Knobs &knobs) {
-  DITRON_RETURN_IF_ERROR(checkCanWrite("--json", options.jsonFile));
-  DITRON_ASSIGN_OR_RETURN(dtype, parseDataTypeOrError(options.dtype));
+  DITRON_RETURN_IF_ERROR(checkOptions());
   for (const std::string &shape : options.shapes)
     DITRON_RETURN_IF_ERROR(parseShape(shape, 5, shapeForm).status());
   for (const std::string &plan : options.plans)
     DITRON_RETURN_IF_ERROR(ops::parseDecodePlan(plan).status().withContext("--plan"));
-  seeOnlyGpusOf(options.target, options.ranks);
-  DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(options.target));
-  simulated = target.simulated;
-  DITRON_ASSIGN_OR_RETURN(world, runtime::World::local(options.ranks, target.text, {}));
-  DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(world->target(), knobs));
-  data.emplace(dtype, options.seed);
-  const std::string gpu = world->rank(0).attributes().name;
+  DITRON_RETURN_IF_ERROR(chooseTarget());
+  DITRON_RETURN_IF_ERROR(start(knobs));
   table = fmt::format(
       "attention_decode of {}, {} x {}, {}, {} queries\n{:<26}{:<36}{:>10}{:>9}{:>11}{:>9}  {}\n", toString(dtype),
-      options.ranks, gpu,
+      options.ranks, gpu(),
       options.pageSize ? fmt::format("pages of {} keys", options.pageSize) : fmt::format("{} first", options.order),
       options.queries, "batch heads kv tokens dim", "plan", "us", "GB/s", "copy GB/s", "of copy", "error");
   for (const std::string &shape : options.shapes)
     DITRON_RETURN_IF_ERROR(benchShape(shape).withContext(shape));
-  progress.stop();
-  if (!options.quiet)
-    fmt::print(textStream(options.jsonFile, ""), "{}", table);
-  const nlohmann::ordered_json report = {{"operator", "attention_decode"},
-                                         {"target", target.text},
-                                         {"gpu", gpu},
-                                         {"ranks", options.ranks},
-                                         {"dtype", toString(dtype)},
-                                         {"queries", options.queries},
-                                         {"page_size", options.pageSize},
-                                         {"rows", rows}};
-  return writeReport("--json", options.jsonFile, report.dump(1) + "\n");
+  nlohmann::ordered_json report = reportOf("attention_decode");
+  report["dtype"] = toString(dtype);
+  report["queries"] = options.queries;
+  report["page_size"] = options.pageSize;
+  return finish(std::move(report));
 }
 
 Status AttentionDecodeBench::makeOperands(const std::vector<int64_t> &sizes) {
@@ -173,24 +134,14 @@ Status AttentionDecodeBench::makeOperands(const std::vector<int64_t> &sizes) {
   return Status::ok();
 }
 
-Expected<double> AttentionDecodeBench::microsecondsOf(const Call &call) {
-  DecodeCalls timed;
-  timed.one = call;
-  DITRON_ASSIGN_OR_RETURN(const OverlapTimes times, timeShortCalls(*world, timed));
-  return times.best();
-}
-
 Status AttentionDecodeBench::benchShape(const std::string &shape) {
   progress.activity(shape + ": operands");
   DITRON_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, parseShape(shape, 5, shapeForm));
   DITRON_RETURN_IF_ERROR(makeOperands(sizes));
-  double copy = 0;
-  if (!simulated) {
-    // K is read and as much is written: as many bytes as attention reads of K and V.
-    DITRON_ASSIGN_OR_RETURN(copy, microsecondsOf([&](uint32_t id) {
-                              return world->rank(id).stream().copy(ranks[id].copy, ranks[id].k, ranks[id].k.count());
-                            }));
-  }
+  // K is read and as much is written: as many bytes as attention reads of K and V.
+  DITRON_ASSIGN_OR_RETURN(const double copy, microsecondsOf([&](uint32_t id) {
+                            return world->rank(id).stream().copy(ranks[id].copy, ranks[id].k, ranks[id].k.count());
+                          }));
   std::vector<std::optional<ops::DecodePlan>> plans;
   for (const std::string &text : options.plans) {
     DITRON_ASSIGN_OR_RETURN(const ops::DecodePlan plan, ops::parseDecodePlan(text));
@@ -230,33 +181,27 @@ Status AttentionDecodeBench::benchPlan(const std::string &shape, const std::opti
   for (uint32_t id = 0; id < options.ranks; ++id)
     DITRON_RETURN_IF_ERROR(world->rank(id).stream().fill(ranks[id].out, 0xff, ranks[id].out.count()));
   DITRON_RETURN_IF_ERROR(world->synchronize());
-  for (uint32_t id = 0; id < options.ranks; ++id)
-    DITRON_RETURN_IF_ERROR(call(id));
-  DITRON_RETURN_IF_ERROR(world->synchronize());
+  DITRON_RETURN_IF_ERROR(callOnce(call));
   DITRON_ASSIGN_OR_RETURN(const double wrong, error());
-  if (!(wrong <= allowedError))
-    return internalError(fmt::format("{}: wrong result, error {:.3g} of the root mean square", plan.text(), wrong));
-  double microseconds = 0;
-  if (!simulated) {
-    DITRON_ASSIGN_OR_RETURN(microseconds, microsecondsOf(call));
-  }
+  DITRON_RETURN_IF_ERROR(verifyError(wrong, allowedError).withContext(plan.text()));
+  DITRON_ASSIGN_OR_RETURN(const double microseconds, microsecondsOf(call));
   const double bytes = problem.bytesOfKeys(static_cast<double>(problem.batch * ranks[0].tokens));
   const double copied = 2.0 * static_cast<double>(ranks[0].k.bytes());
   const auto rate = [](double moved, double time) { return time > 0 ? moved / time * 1e-3 : 0.0; };
   const double share = microseconds > 0 ? rate(bytes, microseconds) / rate(copied, copy) : 0;
   table += fmt::format("{:<26}{:<36}{:>10.2f}{:>9.0f}{:>11.0f}{:>9.3f}  {:.1e}\n", shape, plan.text(), microseconds,
                        rate(bytes, microseconds), rate(copied, copy), share, wrong);
-  rows.push_back({{"batch", problem.batch},
-                  {"heads", problem.heads},
-                  {"kv_heads", problem.kvHeads},
-                  {"tokens_per_rank", ranks[0].tokens},
-                  {"head_dim", problem.headDim},
-                  {"plan", plan.text()},
-                  {"microseconds", microseconds},
-                  {"gigabytes_per_second", rate(bytes, microseconds)},
-                  {"copy_gigabytes_per_second", rate(copied, copy)},
-                  {"share_of_copy", share},
-                  {"error", wrong}});
+  reportRows.push_back({{"batch", problem.batch},
+                        {"heads", problem.heads},
+                        {"kv_heads", problem.kvHeads},
+                        {"tokens_per_rank", ranks[0].tokens},
+                        {"head_dim", problem.headDim},
+                        {"plan", plan.text()},
+                        {"microseconds", microseconds},
+                        {"gigabytes_per_second", rate(bytes, microseconds)},
+                        {"copy_gigabytes_per_second", rate(copied, copy)},
+                        {"share_of_copy", share},
+                        {"error", wrong}});
   return Status::ok();
 }
 
@@ -320,9 +265,7 @@ void addAttentionDecodeBenchCommand(CLI::App &bench, CommandContext &context) {
       "Attention of few queries over many keys, beside a copy; over several ranks with keys spread over them");
   auto arguments = std::make_shared<DecodeBenchOptions>();
   DecodeBenchOptions &options = *arguments;
-  command->add_option("--target", options.target, "What to run on: sim, cuda (this machine's GPUs), or a full name")
-      ->capture_default_str();
-  command->add_option("--ranks", options.ranks, "Number of ranks")->check(integerBetween(1, 64))->capture_default_str();
+  addRankOptions(*command, options);
   command->add_option("--dtype", options.dtype, "bf16 or fp16")->capture_default_str();
   command->add_option("--queries", options.queries, "Of a sequence")
       ->check(integerBetween(1, 64))
@@ -343,10 +286,7 @@ void addAttentionDecodeBenchCommand(CLI::App &bench, CommandContext &context) {
       ->add_option("--plan", options.plans,
                    "How to do it, like '" + ops::DecodePlan().text() + "'; several are compared")
       ->type_name("PLAN");
-  command->add_option("--seed", options.seed, "Chooses the data")->capture_default_str();
-  command->add_option("--json", options.jsonFile, "Write the result to this file; - is standard output")
-      ->type_name("FILE");
-  command->add_flag("--quiet", options.quiet, "Print errors only");
+  addReportOptions(*command, options);
   command->callback([&context, arguments] { context.finish(AttentionDecodeBench(*arguments).run(context.knobs)); });
 }
 

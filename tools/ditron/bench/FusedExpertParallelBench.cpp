@@ -5,24 +5,16 @@
 // with sums in double precision. The time of the second launch is that of both less that of the first with nothing coming back.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "base/NormalData.h"
-#include "base/Progress.h"
-#include "base/VisibleGpus.h"
-#include "bench/BenchPage.h"
 #include "bench/KernelBench.h"
+#include "bench/RankBench.h"
 #include "overlap/OverlapCommands.h"
-#include "overlap/OverlapTiming.h"
 
 #include "ditron/ops/expert_parallel/ExpertParallel.h"
 #include "ditron/ops/expert_parallel/FusedExpertParallel.h"
 #include "ditron/ops/moe/Routing.h"
-#include "ditron/runtime/TargetChoice.h"
-#include "ditron/runtime/Timeline.h"
-#include "ditron/sim/Machine.h"
 
 #include <cmath>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <random>
 
@@ -30,15 +22,12 @@ namespace ditron::tool {
 
 namespace {
 
-struct FusedBenchOptions {
-  std::string target = "sim:sm_80", dtype = "bf16", shape = "256x128x8x2";
-  uint32_t ranks = 4, timedCalls = 10, sms = 8;
+struct FusedBenchOptions : LongCallOptions {
+  std::string shape = "256x128x8x2";
   std::vector<int64_t> tokens = {64};
   int64_t maxRows = 0;
   std::vector<std::string> plans;
-  uint64_t seed = 0;
-  bool check = false, unfused = false, oneExpert = false, quiet = false;
-  std::string jsonFile;
+  bool oneExpert = false;
 };
 
 /// As in MoeBench.cpp.
@@ -46,9 +35,9 @@ constexpr double allowedError = 2e-2;
 constexpr uint64_t samples = 256;
 constexpr uint64_t tokensSalt = 1, upSalt = 100, downSalt = 200;
 
-class FusedExpertParallelBench : TimedCalls {
+class FusedExpertParallelBench : RankBench, TimedCalls {
 public:
-  explicit FusedExpertParallelBench(const FusedBenchOptions &options) : options(options), progress(options.quiet) {}
+  explicit FusedExpertParallelBench(const FusedBenchOptions &options) : RankBench(options), options(options) {}
   Status run(const Knobs &knobs);
 
 private:
@@ -78,26 +67,18 @@ private:
   double product(uint64_t rowSalt, int64_t row, int64_t k, uint64_t weightsSalt, int64_t weightsRow) const;
 
   const FusedBenchOptions &options;
-  Progress progress;
-  DataType dtype = DataType::BF16;
   int64_t hidden = 0, inner = 0;
   uint32_t experts = 0, topK = 0;
-  std::optional<NormalData> data;
-  std::unique_ptr<runtime::World> world;
-  std::unique_ptr<jit::Jit> jit;
   std::vector<Operands> operands;
   std::optional<ops::FusedExpertParallel> fused;
   std::optional<ops::ExpertParallel> exchange;
   int64_t tokensOfCall = 0;
   Timed timed = Timed::Both;
-  bool simulated = false;
-  std::string table;
   double unfusedTimes[3] = {};
-  nlohmann::ordered_json report = nlohmann::ordered_json::array();
 };
 
 Status FusedExpertParallelBench::run(const Knobs &knobs) {
-  DITRON_ASSIGN_OR_RETURN(dtype, parseDataTypeOrError(options.dtype));
+  DITRON_RETURN_IF_ERROR(checkOptions());
   DITRON_RETURN_IF_ERROR(ops::verifyOperandType("--dtype", dtype));
   DITRON_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, parseShape(options.shape, 4, "HIDDENxINNERxEXPERTSxTOPK"));
   if (sizes[2] > ops::mostExperts || sizes[2] % options.ranks != 0 || sizes[3] > sizes[2] || sizes[3] > ops::mostTopK)
@@ -106,20 +87,16 @@ Status FusedExpertParallelBench::run(const Knobs &knobs) {
         options.shape, options.ranks, ops::mostExperts, ops::mostTopK));
   hidden = sizes[0], inner = sizes[1];
   experts = static_cast<uint32_t>(sizes[2]), topK = static_cast<uint32_t>(sizes[3]);
-  seeOnlyGpusOf(options.target, options.ranks);
-  DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(options.target));
-  simulated = target.simulated;
+  DITRON_RETURN_IF_ERROR(chooseTarget());
   runtime::WorldOptions worldOptions;
   worldOptions.trace = simulated;
   worldOptions.seed = options.seed;
   worldOptions.sms = options.sms;
-  DITRON_ASSIGN_OR_RETURN(world, runtime::World::local(options.ranks, target.text, worldOptions));
-  DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(world->target(), knobs));
-  data.emplace(dtype, options.seed);
+  DITRON_RETURN_IF_ERROR(start(knobs, worldOptions));
   table = fmt::format(
       "ep_fused of {}, hidden {}, inner {}, top {} of {} experts, {} x {}\n{:>8}{:>11}{:>11}{:>11}{:>9}{:>10}  plan\n",
-      toString(dtype), hidden, inner, topK, experts, options.ranks, world->rank(0).attributes().name, "tokens",
-      "both us", "first us", "second us", "speedup", "error");
+      toString(dtype), hidden, inner, topK, experts, options.ranks, gpu(), "tokens", "both us", "first us", "second us",
+      "speedup", "error");
   for (const int64_t tokens : options.tokens) {
     std::fill(std::begin(unfusedTimes), std::end(unfusedTimes), 0);
     std::vector<std::string> plans = options.plans;
@@ -132,15 +109,13 @@ Status FusedExpertParallelBench::run(const Knobs &knobs) {
       DITRON_RETURN_IF_ERROR(
           benchOf(tokens, plan).withContext(fmt::format("ep_fused of {} tokens, plan '{}'", tokens, plan)));
   }
-  progress.stop();
-  if (!options.quiet)
-    fmt::print(textStream(options.jsonFile, ""), "{}", table);
-  const nlohmann::ordered_json page = {
-      {"operator", "ep_fused"}, {"target", target.text},    {"gpu", world->rank(0).attributes().name},
-      {"ranks", options.ranks}, {"dtype", toString(dtype)}, {"hidden", hidden},
-      {"inner", inner},         {"experts", experts},       {"top_k", topK},
-      {"rows", report}};
-  return writeReport("--json", options.jsonFile, page.dump(1) + "\n");
+  nlohmann::ordered_json report = reportOf("ep_fused");
+  report["dtype"] = toString(dtype);
+  report["hidden"] = hidden;
+  report["inner"] = inner;
+  report["experts"] = experts;
+  report["top_k"] = topK;
+  return finish(std::move(report));
 }
 
 Status FusedExpertParallelBench::makeOperands(int64_t tokens) {
@@ -259,16 +234,10 @@ Status FusedExpertParallelBench::enqueue(uint32_t id) {
 
 Expected<double> FusedExpertParallelBench::time(Timed what) {
   timed = what;
-  if (!simulated) {
-    DITRON_ASSIGN_OR_RETURN(const OverlapTimes times, timeOverlap(*world, *this, options.timedCalls));
-    return times.best();
-  }
-  world->machine()->clearTrace();
-  for (uint32_t id : world->localRanks())
-    DITRON_RETURN_IF_ERROR(enqueue(id));
-  DITRON_RETURN_IF_ERROR(world->synchronize());
-  DITRON_ASSIGN_OR_RETURN(const int64_t picoseconds, runtime::spanOfRecordedWork(*world));
-  return static_cast<double>(picoseconds) * 1e-6;
+  if (simulated)
+    return simulatedMicroseconds(*this);
+  DITRON_ASSIGN_OR_RETURN(const OverlapTimes times, timeOverlap(*world, *this, options.timedCalls));
+  return times.best();
 }
 
 std::vector<FusedExpertParallelBench::Origin> FusedExpertParallelBench::rowsOf(uint32_t id) const {
@@ -383,10 +352,7 @@ Status FusedExpertParallelBench::benchOf(int64_t tokens, const std::string &plan
       return me.stream().synchronize();
     }));
     DITRON_ASSIGN_OR_RETURN(const double error, errorOf(tokens));
-    if (!(error <= allowedError))
-      return internalError(
-          fmt::format("call {} gave a wrong result: error {:.3g} of the root mean square; {} is allowed", call, error,
-                      allowedError));
+    DITRON_RETURN_IF_ERROR(verifyErrorOfCall(call, error, allowedError));
     row["error"] = error;
     errorText = fmt::format("{:.1e}", error);
   }
@@ -410,7 +376,7 @@ Status FusedExpertParallelBench::benchOf(int64_t tokens, const std::string &plan
     row["speedup"] = unfusedTimes[0] / times[0];
   table += fmt::format("{:>8}{:>11.1f}{:>11.1f}{:>11.1f}{:>9}{:>10}  {}\n", tokens, times[0], times[1], times[2],
                        isCompared ? fmt::format("{:.2f}", unfusedTimes[0] / times[0]) : "-", errorText, name);
-  report.push_back(std::move(row));
+  reportRows.push_back(std::move(row));
   return Status::ok();
 }
 
@@ -421,9 +387,7 @@ void addFusedExpertParallelBenchCommand(CLI::App &bench, CommandContext &context
   FusedBenchOptions &options = *arguments;
   CLI::App *command = bench.add_subcommand(
       "ep_fused", "Expert parallelism: tokens to their experts, both products and back, in two launches");
-  command->add_option("--target", options.target, "What to run on: sim, cuda (this machine's GPUs), or a full name")
-      ->capture_default_str();
-  command->add_option("--ranks", options.ranks, "Number of ranks")->check(integerBetween(1, 64))->capture_default_str();
+  addRankOptions(*command, options);
   command->add_option("--tokens", options.tokens, "Tokens of each rank, several with commas between")
       ->delimiter(',')
       ->check(integerBetween(1, 1 << 20))
@@ -436,19 +400,10 @@ void addFusedExpertParallelBenchCommand(CLI::App &bench, CommandContext &context
   command->add_option("--plan", options.plans, "How, instead of the library's choice; may be given several times")
       ->type_name("PLAN");
   command->add_flag("--one-expert", options.oneExpert, "Expert 0 is one of each token's");
-  command->add_option("--timed-calls", options.timedCalls, "Real GPUs: calls to time; 0 for none")
-      ->check(integerBetween(0, 1000000))
-      ->capture_default_str();
-  command->add_option("--seed", options.seed, "Chooses the data, the experts and the interleaving")
-      ->check(integerBetween(0, UINT32_MAX))
-      ->capture_default_str();
-  command->add_option("--sms", options.sms, "Simulated SMs per rank")
-      ->check(integerBetween(2, 1024))
-      ->capture_default_str();
+  addLongCallOptions(*command, options, 2);
   command->add_flag("--unfused", options.unfused, "Also one step after the other, to compare with");
   command->add_flag("--check", options.check, "Compare with plain sums; a wrong result is an error");
-  command->add_option("--json", options.jsonFile, "Write the result to this file; - is standard output")
-      ->type_name("FILE");
+  addJsonOption(*command, options);
   command->add_flag("--quiet", options.quiet, "Print errors only");
   command->callback([&context, arguments] { context.finish(FusedExpertParallelBench(*arguments).run(context.knobs)); });
 }

@@ -4,21 +4,13 @@
 // precision, and on GPUs calls are timed, overlapped and, with --unfused, one step after the other. Experts are chosen at random, every topK of a token others.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "base/NormalData.h"
-#include "base/Progress.h"
-#include "base/VisibleGpus.h"
 #include "base/WorldText.h"
-#include "bench/BenchPage.h"
 #include "bench/KernelBench.h"
+#include "bench/RankBench.h"
 #include "overlap/OverlapCommands.h"
-#include "overlap/OverlapTiming.h"
 
 #include "ditron/ops/moe/AllGatherMoe.h"
 #include "ditron/ops/moe/MoeReduction.h"
-#include "ditron/runtime/TargetChoice.h"
-#include "ditron/runtime/Timeline.h"
-#include "ditron/sim/Machine.h"
-#include "ditron/support/OutputFile.h"
 
 #include <algorithm>
 #include <cmath>
@@ -38,21 +30,21 @@ struct MoeShape {
   uint32_t experts = 8, topK = 2;
 };
 
-struct MoeBenchOptions {
+struct MoeBenchOptions : LongCallOptions {
+  MoeBenchOptions() {
+    target = "sim:sm_90a";
+    timedCalls = 20;
+  }
   MoeOperator op = MoeOperator::AllGather;
   std::string name;
-  std::string target = "sim:sm_90a";
-  uint32_t ranks = 4;
   std::vector<int64_t> tokens = {256};
   MoeShape shape;
   std::vector<std::string> shapes; ///< Instead of it; HIDDENxINNERxEXPERTSxTOPK.
-  uint32_t chunks = 1, sumMultiprocessors = 0, timedCalls = 20, sms = 8;
-  std::string dtype = "bf16", activation = "none", weights = "nk", plan;
+  uint32_t chunks = 1, sumMultiprocessors = 0;
+  std::string activation = "none", weights = "nk", plan;
   std::vector<std::string> slowRanks;
-  uint64_t seed = 0;
-  bool check = false, unfused = false, quiet = false;
   PlantedFault fault = PlantedFault::None;
-  std::string jsonFile, traceFile;
+  std::string traceFile;
 };
 
 /// Beyond rounding a result may be wrong by this much of the results' root mean square: rows and sums are rounded before they are added.
@@ -61,9 +53,9 @@ constexpr uint64_t samples = 512;
 /// Data of the operands, by the salts of NormalData.
 constexpr uint64_t tokensSalt = 1, weightsSalt = 100, rowsSalt = 200;
 
-class MoeBench : TimedCalls {
+class MoeBench : RankBench, TimedCalls {
 public:
-  explicit MoeBench(const MoeBenchOptions &options) : options(options), progress(options.quiet) {}
+  explicit MoeBench(const MoeBenchOptions &options) : RankBench(options), options(options) {}
   Status run(const Knobs &knobs);
 
 private:
@@ -90,15 +82,10 @@ private:
 
   const MoeBenchOptions &options;
   MoeShape shape;
-  Progress progress;
-  DataType dtype = DataType::BF16;
   ops::Activation activation = ops::Activation::None;
   ops::MatrixOrder order = ops::MatrixOrder::Transposed;
   int64_t innerOfRank = 0;
   std::optional<ops::GemmPlan> plan;
-  std::optional<NormalData> data;
-  std::unique_ptr<runtime::World> world;
-  std::unique_ptr<jit::Jit> jit;
   std::vector<Operands> operands;
   std::optional<ops::AllGatherMoe> gather;
   std::optional<ops::MoeReduction> reduction;
@@ -106,17 +93,13 @@ private:
   std::vector<int32_t> chosen;    ///< [tokens, topK]
   std::vector<float> slotWeights; ///< likewise
   std::vector<int32_t> rowOfSlot; ///< Of reductions, the same on all ranks.
-  bool simulated = false;
-  std::string table;
-  nlohmann::ordered_json report = nlohmann::ordered_json::array();
 };
 
 Status MoeBench::run(const Knobs &knobs) {
-  DITRON_RETURN_IF_ERROR(checkCanWrite("--json", options.jsonFile));
+  DITRON_RETURN_IF_ERROR(checkOptions());
   DITRON_RETURN_IF_ERROR(checkCanWrite("--trace", options.traceFile));
   if (!options.traceFile.empty() && options.traceFile == options.jsonFile)
     return invalidArgument(fmt::format("--trace {}: --json is the same file", options.traceFile));
-  DITRON_ASSIGN_OR_RETURN(dtype, parseDataTypeOrError(options.dtype));
   DITRON_RETURN_IF_ERROR(ops::verifyOperandType("--dtype", dtype));
   DITRON_ASSIGN_OR_RETURN(activation, ops::parseActivation(options.activation));
   order = options.weights == "nk" ? ops::MatrixOrder::Transposed : ops::MatrixOrder::Plain;
@@ -131,9 +114,7 @@ Status MoeBench::run(const Knobs &knobs) {
       return invalidArgument(fmt::format("--tokens {}: multiples of the {} ranks are accepted", tokens, options.ranks));
   std::vector<MoeShape> shapes;
   DITRON_RETURN_IF_ERROR(readShapes(shapes));
-  seeOnlyGpusOf(options.target, options.ranks);
-  DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(options.target));
-  simulated = target.simulated;
+  DITRON_RETURN_IF_ERROR(chooseTarget());
   if (!options.traceFile.empty() && !simulated)
     return invalidArgument("--trace: simulated GPUs only");
   runtime::WorldOptions worldOptions;
@@ -141,26 +122,17 @@ Status MoeBench::run(const Knobs &knobs) {
   worldOptions.seed = options.seed;
   worldOptions.sms = options.sms;
   DITRON_ASSIGN_OR_RETURN(worldOptions.slowRanks, parseSlowRanks(options.slowRanks, options.ranks));
-  DITRON_ASSIGN_OR_RETURN(world, runtime::World::local(options.ranks, target.text, worldOptions));
-  DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(world->target(), knobs));
-  data.emplace(dtype, options.seed);
+  DITRON_RETURN_IF_ERROR(start(knobs, worldOptions));
   for (size_t i = 0; i < shapes.size(); ++i) {
     shape = shapes[i];
     Status done = benchShape();
     if (!done.isOk())
       return options.shapes.empty() ? done : done.withContext(options.shapes[i]);
   }
-  progress.stop();
-  if (!options.quiet)
-    fmt::print(textStream(options.jsonFile, ""), "{}", table);
-  const nlohmann::ordered_json page = {{"operator", options.name},
-                                       {"target", target.text},
-                                       {"gpu", world->rank(0).attributes().name},
-                                       {"ranks", options.ranks},
-                                       {"dtype", toString(dtype)},
-                                       {"activation", options.activation},
-                                       {"rows", report}};
-  return writeReport("--json", options.jsonFile, page.dump(1) + "\n");
+  nlohmann::ordered_json report = reportOf(options.name);
+  report["dtype"] = toString(dtype);
+  report["activation"] = options.activation;
+  return finish(std::move(report));
 }
 
 Status MoeBench::readShapes(std::vector<MoeShape> &shapes) const {
@@ -187,8 +159,8 @@ Status MoeBench::benchShape() {
                        "{:<12}{:>12}{:>12}{:>12}{:>10}{:>10}\n",
                        options.name, toString(dtype), shape.hidden, shape.inner, innerOfRank,
                        activation == ops::Activation::None ? "" : fmt::format(", {}", toString(activation)), shape.topK,
-                       shape.experts, options.ranks, world->rank(0).attributes().name, "tokens", "schedule",
-                       "single us", "graph us", "in a row us", "TFLOP/s", "error");
+                       shape.experts, options.ranks, gpu(), "tokens", "schedule", "single us", "graph us",
+                       "in a row us", "TFLOP/s", "error");
   for (const int64_t tokens : options.tokens)
     for (const ops::Schedule schedule : {ops::Schedule::Overlapped, ops::Schedule::Unfused})
       if (schedule == ops::Schedule::Overlapped || options.unfused)
@@ -388,22 +360,14 @@ Status MoeBench::benchOf(int64_t tokens, ops::Schedule schedule) {
     }));
     DITRON_RETURN_IF_ERROR(plantBehind(options.fault, operands[world->localRanks().front()].result));
     DITRON_ASSIGN_OR_RETURN(const double error, errorOf(tokens));
-    if (!(error <= allowedError))
-      return internalError(
-          fmt::format("call {} gave a wrong result: error {:.3g} of the root mean square; {} is allowed", call, error,
-                      allowedError));
+    DITRON_RETURN_IF_ERROR(verifyErrorOfCall(call, error, allowedError));
     row["error"] = error;
     errorText = fmt::format("{:.1e}", error);
   }
   OverlapTimes times;
   double microseconds = 0;
   if (simulated) {
-    world->machine()->clearTrace();
-    for (uint32_t id : world->localRanks())
-      DITRON_RETURN_IF_ERROR(enqueue(id));
-    DITRON_RETURN_IF_ERROR(world->synchronize());
-    DITRON_ASSIGN_OR_RETURN(const int64_t picoseconds, runtime::spanOfRecordedWork(*world));
-    microseconds = static_cast<double>(picoseconds) * 1e-6;
+    DITRON_ASSIGN_OR_RETURN(microseconds, simulatedMicroseconds(*this));
     row["simulated_us"] = microseconds;
     if (!options.traceFile.empty())
       DITRON_RETURN_IF_ERROR(world->writeTrace(options.traceFile));
@@ -421,7 +385,7 @@ Status MoeBench::benchOf(int64_t tokens, ops::Schedule schedule) {
   table += fmt::format("{:>10}  {:<12}{:>12}{:>12}{:>12}{:>10}{:>10}\n", tokens, toString(schedule),
                        shown(simulated ? microseconds : times.single), shown(times.asGraph), shown(times.inARow),
                        shown(teraflops), errorText);
-  report.push_back(std::move(row));
+  reportRows.push_back(std::move(row));
   return Status::ok();
 }
 
@@ -443,11 +407,7 @@ void addMoeBenchCommands(CLI::App &bench, CommandContext &context) {
     MoeBenchOptions &options = *arguments;
     options.op = entry.op;
     options.name = entry.name;
-    command->add_option("--target", options.target, "What to run on: sim, cuda (this machine's GPUs), or a full name")
-        ->capture_default_str();
-    command->add_option("--ranks", options.ranks, "Number of ranks")
-        ->check(integerBetween(1, 64))
-        ->capture_default_str();
+    addRankOptions(*command, options);
     command->add_option("--tokens", options.tokens, "Tokens of all ranks together, like 1024,8192")
         ->delimiter(',')
         ->check(integerBetween(1, INT32_MAX))
@@ -493,21 +453,12 @@ void addMoeBenchCommands(CLI::App &bench, CommandContext &context) {
     command->add_option(
         "--plan", options.plan,
         "Of the product, like 'pointers 128x128x64 warps 8 stages 4' or 'descriptors ...'; else the library's choice");
-    command->add_option("--timed-calls", options.timedCalls, "Real GPUs: calls to time; 0 for none")
-        ->check(integerBetween(0, 1000000))
-        ->capture_default_str();
-    command->add_option("--seed", options.seed, "Chooses the data, the experts and the interleaving")
-        ->check(integerBetween(0, UINT32_MAX))
-        ->capture_default_str();
-    command->add_option("--sms", options.sms, "Simulated SMs per rank")
-        ->check(integerBetween(1, 1024))
-        ->capture_default_str();
+    addLongCallOptions(*command, options, 1);
     command->add_option("--slow-rank", options.slowRanks, "R:FACTOR, may be given several times");
     command->add_flag("--unfused", options.unfused, "Also with one step after the other, to compare with");
     addPlantOption(command, options.fault);
     command->add_flag("--check", options.check, "Compare with plain sums; a wrong result is an error");
-    command->add_option("--json", options.jsonFile, "Write the result to this file; - is standard output")
-        ->type_name("FILE");
+    addJsonOption(*command, options);
     command
         ->add_option("--trace", options.traceFile,
                      "Simulated GPUs: write the last call's timeline for Perfetto to this file")

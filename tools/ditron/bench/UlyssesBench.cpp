@@ -4,21 +4,14 @@
 // elements of every result are compared with sums in double precision.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "base/NormalData.h"
-#include "base/Progress.h"
-#include "base/VisibleGpus.h"
-#include "bench/BenchPage.h"
 #include "bench/KernelBench.h"
+#include "bench/RankBench.h"
 #include "overlap/OverlapCommands.h"
-#include "overlap/OverlapTiming.h"
 
-#include "ditron/jit/Jit.h"
 #include "ditron/ops/Gemm.h"
 #include "ditron/ops/plans/TensorParallelPlan.h"
 #include "ditron/ops/sequence_parallel/AllToAllGemm.h"
 #include "ditron/ops/sequence_parallel/GemmAllToAll.h"
-#include "ditron/runtime/TargetChoice.h"
-#include "ditron/support/OutputFile.h"
 
 #include <cmath>
 #include <fmt/format.h>
@@ -30,31 +23,21 @@ namespace {
 constexpr std::string_view shapeForm = "TOKENSxHIDDENxALL_HEADS";
 constexpr double allowedError = 1e-2;
 
-struct UlyssesBenchOptions {
+struct UlyssesBenchOptions : RankBenchOptions {
   bool isBefore = true;
-  std::string target = "sim:sm_80", dtype = "bf16", tile, jsonFile;
-  uint32_t ranks = 4, chunks = 1;
+  std::string tile;
+  uint32_t chunks = 1;
   int64_t batch = 1;
   std::vector<std::string> shapes = {"200x64x128"};
-  uint64_t seed = 0;
-  bool quiet = false;
 };
 
-class UlyssesCalls final : public ShortCalls {
+class UlyssesBench : RankBench {
 public:
-  std::function<Status(uint32_t)> one;
-  Status enqueueOne(uint32_t id) override { return one(id); }
-};
-
-class UlyssesBench {
-public:
-  explicit UlyssesBench(const UlyssesBenchOptions &options) : options(options), progress(options.quiet) {}
+  explicit UlyssesBench(const UlyssesBenchOptions &options) : RankBench(options), options(options) {}
   Status run(const Knobs &knobs);
 
 private:
-  using Call = std::function<Status(uint32_t)>;
   Status benchShape(const std::string &shape);
-  Expected<double> timed(const Call &call);
   Expected<double> overlappedOrNot(ops::Schedule schedule);
   Expected<double> productAlone();
   Status check(const std::function<runtime::Pointer(uint32_t)> &result);
@@ -62,23 +45,14 @@ private:
   double a(int64_t token, int64_t depth) const;
 
   const UlyssesBenchOptions &options;
-  Progress progress;
-  DataType dtype = DataType::BF16;
   ops::TileConfig tile = ops::libraryTile;
-  bool simulated = false;
-  std::unique_ptr<runtime::World> world;
-  std::unique_ptr<jit::Jit> jit;
-  std::optional<NormalData> data;
   int64_t tokens = 0, k = 0, n = 0;
   std::vector<runtime::Buffer> given, weights, result;
   double worst = 0;
-  std::string table;
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
 };
 
 Status UlyssesBench::run(const Knobs &knobs) {
-  DITRON_RETURN_IF_ERROR(checkCanWrite("--json", options.jsonFile));
-  DITRON_ASSIGN_OR_RETURN(dtype, parseDataTypeOrError(options.dtype));
+  DITRON_RETURN_IF_ERROR(checkOptions());
   if (dtype != DataType::BF16 && dtype != DataType::F16)
     return unsupported(fmt::format("--dtype {}: bf16 and fp16 are accepted", toString(dtype)));
   for (const std::string &shape : options.shapes)
@@ -88,38 +62,17 @@ Status UlyssesBench::run(const Knobs &knobs) {
                             ops::parseTensorParallelPlan("ag_gemm", "overlapped " + options.tile));
     tile = plan.tile.value_or(ops::libraryTile);
   }
-  seeOnlyGpusOf(options.target, options.ranks);
-  DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(options.target));
-  simulated = target.simulated;
-  DITRON_ASSIGN_OR_RETURN(world, runtime::World::local(options.ranks, target.text, {}));
-  DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(world->target(), knobs));
-  data.emplace(dtype, options.seed);
-  const std::string gpu = world->rank(0).attributes().name;
+  DITRON_RETURN_IF_ERROR(chooseTarget());
+  DITRON_RETURN_IF_ERROR(start(knobs));
   table = fmt::format("{} of {}, {} x {}, {} sequences\n{:<24}{:>13}{:>12}{:>12}{:>11}{:>11}  {}\n",
-                      options.isBefore ? "GEMM + all-to-all" : "all-to-all + GEMM", toString(dtype), options.ranks, gpu,
-                      options.batch, "tokens hidden heads", "overlapped us", "unfused us", "product us", "unfused/o.",
-                      "product/o.", "error");
+                      options.isBefore ? "GEMM + all-to-all" : "all-to-all + GEMM", toString(dtype), options.ranks,
+                      gpu(), options.batch, "tokens hidden heads", "overlapped us", "unfused us", "product us",
+                      "unfused/o.", "product/o.", "error");
   for (const std::string &shape : options.shapes)
     DITRON_RETURN_IF_ERROR(benchShape(shape).withContext(shape));
-  progress.stop();
-  if (!options.quiet)
-    fmt::print(textStream(options.jsonFile, ""), "{}", table);
-  const nlohmann::ordered_json report = {{"operator", options.isBefore ? "gemm_a2a" : "a2a_gemm"},
-                                         {"target", target.text},
-                                         {"gpu", gpu},
-                                         {"ranks", options.ranks},
-                                         {"dtype", toString(dtype)},
-                                         {"rows", rows}};
-  return writeReport("--json", options.jsonFile, report.dump(1) + "\n");
-}
-
-Expected<double> UlyssesBench::timed(const Call &call) {
-  if (simulated)
-    return 0.0;
-  UlyssesCalls calls;
-  calls.one = call;
-  DITRON_ASSIGN_OR_RETURN(const OverlapTimes times, timeShortCalls(*world, calls));
-  return times.best();
+  nlohmann::ordered_json report = reportOf(options.isBefore ? "gemm_a2a" : "a2a_gemm");
+  report["dtype"] = toString(dtype);
+  return finish(std::move(report));
 }
 
 double UlyssesBench::a(int64_t token, int64_t depth) const {
@@ -160,9 +113,7 @@ Status UlyssesBench::check(const std::function<runtime::Pointer(uint32_t)> &resu
     }
   }
   worst = std::max(worst, error.value());
-  if (!(error.value() <= allowedError))
-    return internalError(fmt::format("wrong result, error {:.3g} of the root mean square", error.value()));
-  return Status::ok();
+  return verifyError(error.value(), allowedError);
 }
 
 Expected<double> UlyssesBench::overlappedOrNot(ops::Schedule schedule) {
@@ -174,11 +125,6 @@ Expected<double> UlyssesBench::overlappedOrNot(ops::Schedule schedule) {
   product.weightOrder = ops::MatrixOrder::Transposed;
   product.tile = tile;
   const int64_t rowCount = product.maxRows;
-  const auto once = [&](const Call &call) -> Status {
-    for (uint32_t id = 0; id < options.ranks; ++id)
-      DITRON_RETURN_IF_ERROR(call(id));
-    return world->synchronize();
-  };
   if (options.isBefore) {
     DITRON_ASSIGN_OR_RETURN(ops::GemmAllToAll op, ops::GemmAllToAll::create(*world, *jit, product, k, n));
     for (uint32_t id = 0; id < options.ranks; ++id)
@@ -186,9 +132,9 @@ Expected<double> UlyssesBench::overlappedOrNot(ops::Schedule schedule) {
     const Call call = [&](uint32_t id) {
       return op.enqueue(world->rank(id), world->rank(id).stream(), given[id], weights[id], rowCount);
     };
-    DITRON_RETURN_IF_ERROR(once(call));
+    DITRON_RETURN_IF_ERROR(callOnce(call));
     DITRON_RETURN_IF_ERROR(check([&](uint32_t id) { return op.result(id); }));
-    return timed(call);
+    return microsecondsOf(call);
   }
   DITRON_ASSIGN_OR_RETURN(ops::AllToAllGemm op, ops::AllToAllGemm::create(*world, *jit, product, k, options.chunks));
   for (uint32_t id = 0; id < options.ranks; ++id) {
@@ -199,9 +145,9 @@ Expected<double> UlyssesBench::overlappedOrNot(ops::Schedule schedule) {
   const Call call = [&](uint32_t id) {
     return op.enqueue(world->rank(id), world->rank(id).stream(), weights[id], result[id], rowCount, n);
   };
-  DITRON_RETURN_IF_ERROR(once(call));
+  DITRON_RETURN_IF_ERROR(callOnce(call));
   DITRON_RETURN_IF_ERROR(check([&](uint32_t id) { return result[id].pointer(); }));
-  return timed(call);
+  return microsecondsOf(call);
 }
 
 Expected<double> UlyssesBench::productAlone() {
@@ -214,7 +160,7 @@ Expected<double> UlyssesBench::productAlone() {
                             ops::prepareGemm(*jit, world->rank(id), problem, given[id], weights[id], result[id]));
     calls.push_back(std::move(call));
   }
-  return timed([&](uint32_t id) { return calls[id].enqueue(world->rank(id).stream()); });
+  return microsecondsOf([&](uint32_t id) { return calls[id].enqueue(world->rank(id).stream()); });
 }
 
 Status UlyssesBench::benchShape(const std::string &shape) {
@@ -246,12 +192,12 @@ Status UlyssesBench::benchShape(const std::string &shape) {
   const auto ratio = [&](double other) { return overlapped > 0 ? other / overlapped : 0.0; };
   table += fmt::format("{:<24}{:>13.1f}{:>12.1f}{:>12.1f}{:>11.3f}{:>11.3f}  {:.1e}\n", shape, overlapped, unfused,
                        product, ratio(unfused), ratio(product), worst);
-  rows.push_back({{"shape", shape},
-                  {"batch", options.batch},
-                  {"overlapped_microseconds", overlapped},
-                  {"unfused_microseconds", unfused},
-                  {"product_microseconds", product},
-                  {"error", worst}});
+  reportRows.push_back({{"shape", shape},
+                        {"batch", options.batch},
+                        {"overlapped_microseconds", overlapped},
+                        {"unfused_microseconds", unfused},
+                        {"product_microseconds", product},
+                        {"error", worst}});
   return Status::ok();
 }
 
@@ -266,11 +212,7 @@ void addUlyssesBenchCommands(CLI::App &bench, CommandContext &context) {
     auto arguments = std::make_shared<UlyssesBenchOptions>();
     UlyssesBenchOptions &options = *arguments;
     options.isBefore = isBefore;
-    command->add_option("--target", options.target, "What to run on: sim, cuda (this machine's GPUs), or a full name")
-        ->capture_default_str();
-    command->add_option("--ranks", options.ranks, "Number of ranks")
-        ->check(integerBetween(1, 64))
-        ->capture_default_str();
+    addRankOptions(*command, options);
     command->add_option("--dtype", options.dtype, "bf16 or fp16")->capture_default_str();
     command->add_option("--batch", options.batch, "Sequences")->check(integerBetween(1, 65536))->capture_default_str();
     command
@@ -283,10 +225,7 @@ void addUlyssesBenchCommands(CLI::App &bench, CommandContext &context) {
           ->capture_default_str();
     command->add_option("--tile", options.tile, "Like '128x256x64 warps 8 stages 3 group 8'; else the library's choice")
         ->type_name("TILE");
-    command->add_option("--seed", options.seed, "Chooses the data")->capture_default_str();
-    command->add_option("--json", options.jsonFile, "Write the result to this file; - is standard output")
-        ->type_name("FILE");
-    command->add_flag("--quiet", options.quiet, "Print errors only");
+    addReportOptions(*command, options);
     command->callback([&context, arguments] { context.finish(UlyssesBench(*arguments).run(context.knobs)); });
   }
 }
