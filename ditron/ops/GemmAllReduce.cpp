@@ -316,16 +316,7 @@ Expected<ProductPlan::Parts> GemmAllReduce::makeParts(runtime::Rank &rank, const
   DITRON_RETURN_IF_ERROR(verifyTile(shape, tile));
   if (isSequence(choice.form))
     return makeProductThenCollective(*kernels, rank, *exchange, operands,
-                                     {.problem = {.m = rows,
-                                                  .n = optionValues.columns,
-                                                  .k = depth,
-                                                  .dtype = optionValues.dtype,
-                                                  .resultType = optionValues.typeOfResult(),
-                                                  .order = optionValues.weightOrder,
-                                                  .strides = {strides.a, strides.b, optionValues.columns},
-                                                  .precision = optionValues.precision,
-                                                  .epilogue = optionValues.epilogue,
-                                                  .addsBias = rank.id() == 0},
+                                     {.problem = addedProductOf(optionValues, shape, rank),
                                       .tile = tile,
                                       .elements = rows * optionValues.columns,
                                       .resultRows = rows,

@@ -197,16 +197,7 @@ Expected<ProductPlan::Parts> GemmReduceScatter::makeParts(runtime::Rank &rank, c
   DITRON_RETURN_IF_ERROR(verifyTile(shape, tile));
   if (isSequence(rows))
     return makeProductThenCollective(*kernels, rank, *exchange, operands,
-                                     {.problem = {.m = rows,
-                                                  .n = optionValues.columns,
-                                                  .k = depth,
-                                                  .dtype = optionValues.dtype,
-                                                  .resultType = optionValues.typeOfResult(),
-                                                  .order = optionValues.weightOrder,
-                                                  .strides = {strides.a, strides.b, optionValues.columns},
-                                                  .precision = optionValues.precision,
-                                                  .epilogue = optionValues.epilogue,
-                                                  .addsBias = rank.id() == 0},
+                                     {.problem = addedProductOf(optionValues, shape, rank),
                                       .tile = tile,
                                       .product = ranks[rank.id()]->partial.pointer(),
                                       .elements = rows / rank.numRanks() * optionValues.columns,

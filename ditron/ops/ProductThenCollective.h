@@ -22,6 +22,21 @@ struct ProductThenCollective {
   int64_t resultRows = 0, resultStride = 0; ///< Of the caller's.
 };
 
+/// A rank's part of a product that the ranks add: rows without gaps between them, and the bias on rank 0 alone. `options` are those of the operator.
+template <typename Options>
+GemmProblem addedProductOf(const Options &options, const ProductShape &shape, const runtime::Rank &rank) {
+  return {.m = shape.rows,
+          .n = options.columns,
+          .k = shape.size,
+          .dtype = options.dtype,
+          .resultType = options.typeOfResult(),
+          .order = options.weightOrder,
+          .strides = {shape.strides.a, shape.strides.b, options.columns},
+          .precision = options.precision,
+          .epilogue = options.epilogue,
+          .addsBias = rank.id() == 0};
+}
+
 Expected<ProductPlan::Parts> makeProductThenCollective(runtime::KernelProvider &kernels, runtime::Rank &rank,
                                                        Collective &collective, const OperandPointers &operands,
                                                        const ProductThenCollective &call);
