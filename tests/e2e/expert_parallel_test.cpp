@@ -5,6 +5,7 @@
 // graphs; sending and receiving apart; any schedule.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ExpertChoice.h"
 #include "TransferTest.h"
 #include "ditron/ops/Reference.h"
 #include "ditron/ops/expert_parallel/ExpertParallel.h"
@@ -22,10 +23,6 @@ using ops::ExpertParallelOptions;
 using Form = ops::ExpertParallelForm;
 using Part = ops::ExpertParallel::Part;
 using testing::HasSubstr;
-
-/// How tokens choose.
-enum class Skew { Even, OneExpert, OneRank, SomeNowhere, Nowhere, Twice };
-constexpr Skew skews[] = {Skew::Even, Skew::OneExpert, Skew::OneRank, Skew::SomeNowhere, Skew::Nowhere, Skew::Twice};
 
 class ExpertParallels : public Transfers, public testing::WithParamInterface<Form> {
 protected:
@@ -78,31 +75,6 @@ protected:
     return call;
   }
 
-  std::vector<int32_t> drawIds(const ExpertParallelOptions &options, int64_t tokens, Skew skew) {
-    std::vector<int32_t> ids;
-    const auto experts = static_cast<int32_t>(options.experts);
-    std::vector<int32_t> all(experts);
-    std::iota(all.begin(), all.end(), 0);
-    for (int64_t token = 0; token < tokens; ++token) {
-      std::ranges::shuffle(all, random);
-      for (uint32_t j = 0; j < options.topK; ++j) {
-        int32_t id = all[j % experts];
-        if (skew == Skew::OneExpert)
-          id = j == 0 ? experts - 1 : -1;
-        if (skew == Skew::OneRank)
-          id %= experts / static_cast<int32_t>(ranks());
-        if (skew == Skew::SomeNowhere && draw(0, 2) == 0)
-          id = draw(0, 1) ? -1 : static_cast<int32_t>(draw(experts, experts + 3));
-        if (skew == Skew::Nowhere)
-          id = -1;
-        if (skew == Skew::Twice)
-          id = all[0];
-        ids.push_back(id);
-      }
-    }
-    return ids;
-  }
-
   /// Small integers, and quarters as weights: every sum is exact. `fractions`: values of any kind.
   std::vector<float> drawValues(DataType type, int64_t count, bool fractions) {
     std::vector<float> values(count);
@@ -129,7 +101,7 @@ protected:
   }
 
   /// Draws a call and says what must come of it. `weighted`: else weights are ones.
-  void fill(const ExpertParallel &op, Call &call, Skew skew, bool weighted = true, bool fractions = false,
+  void fill(const ExpertParallel &op, Call &call, ExpertChoice choice, bool weighted = true, bool fractions = false,
             int64_t shift = 0) {
     const ExpertParallelOptions &options = op.options();
     const int64_t hidden = options.hidden, local = options.experts / ranks();
@@ -144,7 +116,7 @@ protected:
     for (uint32_t r = 0; r < ranks(); ++r) {
       const int64_t tokens = call.tokens[r] =
           draw(0, 3) == 0 ? draw(0, 1) * options.maxTokens : draw(0, options.maxTokens);
-      const std::vector<int32_t> &ids = chosen[r] = drawIds(options, tokens, skew);
+      const std::vector<int32_t> &ids = chosen[r] = drawExperts(options, ranks(), tokens, choice, random);
       x[r] = drawValues(options.dtype, tokens * hidden, options.fp8 || fractions);
       for (size_t i = 0; i < ids.size(); ++i)
         weights[r].push_back(!weighted   ? 1.0f
@@ -291,10 +263,10 @@ protected:
       ASSERT_OK(op->prepare(rank(r)));
     Call call = makeCall(*op, shift);
     for (int i = 0; i < calls; ++i) {
-      const Skew skew = skews[draw(0, std::size(skews) - 1)];
+      const ExpertChoice choice = expertChoices[draw(0, std::size(expertChoices) - 1)];
       const bool weighted = draw(0, 3) > 0;
-      fill(*op, call, skew, weighted, false, shift);
-      const std::string which = fmt::format("{}, call {}, skew {}", what, i, static_cast<int>(skew));
+      fill(*op, call, choice, weighted, false, shift);
+      const std::string which = fmt::format("{}, call {}, choice {}", what, i, static_cast<int>(choice));
       const Status ran = world().runRanks([&](Rank &me) -> Status {
         DITRON_RETURN_IF_ERROR(dispatch(*op, me, call, weighted, Part::Whole, shift));
         DITRON_RETURN_IF_ERROR(combine(*op, me, call, Part::Whole, shift));
@@ -420,7 +392,7 @@ TEST_P(ExpertParallels, SlotsAreAddedInTheirOrder) {
     ASSERT_OK(op);
     random.seed(11);
     Call call = makeCall(*op);
-    fill(*op, call, Skew::Even, true, true);
+    fill(*op, call, ExpertChoice::Even, true, true);
     ASSERT_OK(world().runRanks([&](Rank &me) -> Status {
       DITRON_RETURN_IF_ERROR(dispatch(*op, me, call));
       DITRON_RETURN_IF_ERROR(combine(*op, me, call));
@@ -480,7 +452,7 @@ TEST_P(ExpertParallels, GraphsWhoseRoutingChanges) {
     return combine(*op, me, first);
   };
   const auto fillAll = [&](Call &call) {
-    fill(*op, call, skews[draw(0, std::size(skews) - 1)]);
+    fill(*op, call, expertChoices[draw(0, std::size(expertChoices) - 1)]);
     // The graph's number of tokens is the most there can be.
     for (uint32_t r = 0; r < ranks(); ++r) {
       std::vector<int32_t> ids = get<int32_t>(call.ids[r]);
@@ -529,7 +501,7 @@ TEST_P(ExpertParallels, SendNowReceiveLater) {
     std::vector<Call> calls;
     for (int i = 0; i < 5; ++i) {
       calls.push_back(makeCall(*op));
-      fill(*op, calls.back(), i % 2 ? Skew::SomeNowhere : Skew::Even);
+      fill(*op, calls.back(), i % 2 ? ExpertChoice::SomeNowhere : ExpertChoice::Even);
     }
     const auto enqueue = [&](Rank &me) -> Status {
       DITRON_RETURN_IF_ERROR(dispatch(*op, me, calls[0], true, Part::Send));
@@ -578,7 +550,7 @@ TEST_P(ExpertParallels, DispatchesWithoutCombines) {
   std::vector<Call> calls;
   for (int i = 0; i < 6; ++i) {
     calls.push_back(makeCall(*op));
-    fill(*op, calls.back(), Skew::Even);
+    fill(*op, calls.back(), ExpertChoice::Even);
   }
   // Without a pause, so that fast ranks run ahead as far as they may.
   ASSERT_OK(world().runRanks([&](Rank &me) -> Status {
@@ -651,7 +623,7 @@ TEST_P(ExpertParallels, WhatGoesOverTheWire) {
   ASSERT_OK(op);
   Call call = makeCall(*op);
   // All four experts of each token of rank 0 are on the other node, two on each of its ranks; the other ranks have none.
-  fill(*op, call, Skew::Nowhere);
+  fill(*op, call, ExpertChoice::Nowhere);
   call.tokens.assign(4, 0);
   call.tokens[0] = tokens;
   std::vector<int32_t> ids;
@@ -761,7 +733,7 @@ TEST_P(ExpertParallels, Refusals) {
   auto op = create(world(), good);
   ASSERT_OK(op);
   Call call = makeCall(*op);
-  fill(*op, call, Skew::Nowhere);
+  fill(*op, call, ExpertChoice::Nowhere);
   call.tokens[0] = 5;
   EXPECT_THAT(dispatch(*op, rank(0), call).message(), HasSubstr("dispatch: 5 tokens; 0 to 4 (maxTokens) are accepted"));
   call.tokens[0] = 4;

@@ -4,6 +4,7 @@
 // orders of the weights, the plan, the schedule, and what came before.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ExpertChoice.h"
 #include "ExpertParallelMoeTest.h"
 #include "ditron/ops/expert_parallel/FusedExpertParallel.h"
 
@@ -18,11 +19,6 @@ using ops::FusedExpertParallel;
 using ops::FusedExpertParallelOptions;
 using ops::MatrixOrder;
 using testing::HasSubstr;
-
-/// How tokens choose.
-enum class Choice { Even, OneExpert, OneRank, SomeNowhere, Nowhere, Twice };
-constexpr Choice choices[] = {Choice::Even,        Choice::OneExpert, Choice::OneRank,
-                              Choice::SomeNowhere, Choice::Nowhere,   Choice::Twice};
 
 class FusedExpertParallels : public Transfers {
 public:
@@ -62,29 +58,6 @@ protected:
     for (float &value : values)
       value = static_cast<float>(draw(-most, most));
     return values;
-  }
-  std::vector<int32_t> drawIds(const FusedExpertParallelOptions &options, int64_t tokens, Choice choice) {
-    const auto experts = static_cast<int32_t>(options.experts);
-    std::vector<int32_t> ids, all(experts);
-    std::iota(all.begin(), all.end(), 0);
-    for (int64_t token = 0; token < tokens; ++token) {
-      std::ranges::shuffle(all, random);
-      for (uint32_t j = 0; j < options.topK; ++j) {
-        int32_t id = all[j % experts];
-        if (choice == Choice::OneExpert)
-          id = j == 0 ? experts - 1 : -1;
-        if (choice == Choice::OneRank)
-          id %= experts / static_cast<int32_t>(ranks());
-        if (choice == Choice::SomeNowhere && draw(0, 2) == 0)
-          id = draw(0, 1) ? -1 : static_cast<int32_t>(draw(experts, experts + 3));
-        if (choice == Choice::Nowhere)
-          id = -1;
-        if (choice == Choice::Twice)
-          id = all[0];
-        ids.push_back(id);
-      }
-    }
-    return ids;
   }
 
   Call makeCall(const FusedExpertParallel &op) {
@@ -126,7 +99,7 @@ protected:
   }
 
   /// Draws a call, and says what must come of it.
-  void fill(const FusedExpertParallel &op, Call &call, Choice choice, bool weighted,
+  void fill(const FusedExpertParallel &op, Call &call, ExpertChoice choice, bool weighted,
             std::optional<int64_t> tokensOfAll = std::nullopt) {
     const FusedExpertParallelOptions &options = op.options();
     const int64_t hidden = options.hidden, local = options.experts / ranks();
@@ -142,7 +115,7 @@ protected:
       call.tokens[r] = tokensOfAll       ? *tokensOfAll
                        : draw(0, 3) == 0 ? draw(0, 1) * options.maxTokens
                                          : draw(0, options.maxTokens);
-      const std::vector<int32_t> ids = drawIds(options, call.tokens[r], choice);
+      const std::vector<int32_t> ids = drawExperts(options, ranks(), call.tokens[r], choice, random);
       call.xOf[r] = drawValues(options.maxTokens * hidden, 2);
       addends[r] = drawValues(options.maxTokens * hidden, 4);
       weights[r].assign(options.maxTokens * options.topK, 1.0f);
@@ -258,7 +231,7 @@ protected:
       ASSERT_OK(op->prepare(rank(r)));
     Call call = makeCall(*op);
     for (int i = 0; i < calls; ++i) {
-      const Choice choice = choices[draw(0, std::size(choices) - 1)];
+      const ExpertChoice choice = expertChoices[draw(0, std::size(expertChoices) - 1)];
       const bool weighted = draw(0, 3) > 0;
       fill(*op, call, choice, weighted);
       const std::string which = fmt::format("{}, call {}, choice {}", what, i, static_cast<int>(choice));
@@ -333,7 +306,7 @@ TEST_F(FusedExpertParallels, AnySchedule) {
     auto op = FusedExpertParallel::create(world(), sharedJit(), optionsFor(4));
     ASSERT_OK(op);
     Call call = makeCall(*op);
-    fill(*op, call, Choice::Even, true);
+    fill(*op, call, ExpertChoice::Even, true);
     for (uint32_t r = 0; r < 4; ++r)
       for (Buffer *buffer : {&call.a[r], &call.down[r], &call.weights[r], &call.addend[r]})
         ASSERT_OK(
@@ -365,7 +338,7 @@ TEST_F(FusedExpertParallels, ReplaysFollowTheRouting) {
   ASSERT_OK(op);
   Call call = makeCall(*op);
   constexpr int64_t tokens = 11;
-  fill(*op, call, Choice::Even, true, tokens);
+  fill(*op, call, ExpertChoice::Even, true, tokens);
   const auto capture = [&](const std::function<Status(Rank &)> &enqueued) {
     std::vector<runtime::Graph> graphs;
     for (uint32_t r = 0; r < count; ++r) {
@@ -387,7 +360,7 @@ TEST_F(FusedExpertParallels, ReplaysFollowTheRouting) {
                                     combines = capture([&](Rank &me) { return combine(*op, me, call, true); });
   const int replays = isSimulated() ? 8 : 1000;
   for (int replay = 0; replay < replays && !HasFailure(); ++replay) {
-    const Choice choice = choices[draw(0, std::size(choices) - 1)];
+    const ExpertChoice choice = expertChoices[draw(0, std::size(expertChoices) - 1)];
     fill(*op, call, choice, true, tokens);
     ASSERT_OK(world().runRanks([&](Rank &me) -> Status {
       if (replay % 4 == 1) {
@@ -435,7 +408,7 @@ TEST_F(FusedExpertParallels, WhatIsRefused) {
   ASSERT_OK(op);
   EXPECT_EQ(planOf(op->plan().text()), op->plan());
   Call call = makeCall(*op);
-  fill(*op, call, Choice::Even, true, 3);
+  fill(*op, call, ExpertChoice::Even, true, 3);
   EXPECT_THAT(combine(*op, rank(0), call, true).message(), HasSubstr("nothing was dispatched that is not combined"));
   EXPECT_THAT(op->skipCombine(rank(0), rank(0).stream()).message(), HasSubstr("nothing was dispatched"));
   call.tokens[0] = 400;
