@@ -8,6 +8,13 @@ from .scores import LOG2E, changed_scores, is_seen, item_of_step, key_range, que
 
 
 @triton.jit
+def tiles_of(ptr, batches, heads, rows, batch, head, row, BLOCK: tl.constexpr, HEAD_DIM: tl.constexpr):
+    """A descriptor of [batches, heads, rows, HEAD_DIM] with these strides, for tiles of BLOCK rows of a head."""
+    return tl.make_tensor_descriptor(ptr, shape=[batches, heads, rows, HEAD_DIM], strides=[batch, head, row, 1],
+                                     block_shape=[1, 1, BLOCK, triton.next_power_of_2(HEAD_DIM)])
+
+
+@triton.jit
 def key_gradients_by_descriptors(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_ptr, delta_ptr, dk_ptr, dv_ptr, batches, heads, kv_heads, queries, keys,
                                  q_batches, q_rows, k_batches, k_rows, q_batch, q_head, q_row, k_batch, k_head, k_row, padded, score_scale, scale,
                                  CAUSAL: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, window=None,
@@ -16,19 +23,13 @@ def key_gradients_by_descriptors(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_p
     HEAD_BLOCK: tl.constexpr = triton.next_power_of_2(HEAD_DIM)
     # Sums of wide heads leave few registers: the second product of a turn begins with delta then, which so needs none of its own.
     FROM_DELTA: tl.constexpr = HEAD_BLOCK > BLOCK_M
-    q_desc = tl.make_tensor_descriptor(q_ptr, shape=[q_batches, heads, q_rows, HEAD_DIM], strides=[q_batch, q_head, q_row, 1],
-                                       block_shape=[1, 1, BLOCK_M, HEAD_BLOCK])
-    gradient_desc = tl.make_tensor_descriptor(gradient_ptr, shape=[q_batches, heads, q_rows, HEAD_DIM], strides=[q_batch, q_head, q_row, 1],
-                                              block_shape=[1, 1, BLOCK_M, HEAD_BLOCK])
-    k_desc = tl.make_tensor_descriptor(k_ptr, shape=[k_batches, kv_heads, k_rows, HEAD_DIM], strides=[k_batch, k_head, k_row, 1],
-                                       block_shape=[1, 1, BLOCK_N, HEAD_BLOCK])
-    v_desc = tl.make_tensor_descriptor(v_ptr, shape=[k_batches, kv_heads, k_rows, HEAD_DIM], strides=[k_batch, k_head, k_row, 1],
-                                       block_shape=[1, 1, BLOCK_N, HEAD_BLOCK])
+    q_desc = tiles_of(q_ptr, q_batches, heads, q_rows, q_batch, q_head, q_row, BLOCK_M, HEAD_DIM)
+    gradient_desc = tiles_of(gradient_ptr, q_batches, heads, q_rows, q_batch, q_head, q_row, BLOCK_M, HEAD_DIM)
+    k_desc = tiles_of(k_ptr, k_batches, kv_heads, k_rows, k_batch, k_head, k_row, BLOCK_N, HEAD_DIM)
+    v_desc = tiles_of(v_ptr, k_batches, kv_heads, k_rows, k_batch, k_head, k_row, BLOCK_N, HEAD_DIM)
     if key_offsets_ptr is None:
-        dk_desc = tl.make_tensor_descriptor(dk_ptr, shape=[k_batches, kv_heads, k_rows, HEAD_DIM], strides=[k_batch, k_head, k_row, 1],
-                                            block_shape=[1, 1, BLOCK_N, HEAD_BLOCK])
-        dv_desc = tl.make_tensor_descriptor(dv_ptr, shape=[k_batches, kv_heads, k_rows, HEAD_DIM], strides=[k_batch, k_head, k_row, 1],
-                                            block_shape=[1, 1, BLOCK_N, HEAD_BLOCK])
+        dk_desc = tiles_of(dk_ptr, k_batches, kv_heads, k_rows, k_batch, k_head, k_row, BLOCK_N, HEAD_DIM)
+        dv_desc = tiles_of(dv_ptr, k_batches, kv_heads, k_rows, k_batch, k_head, k_row, BLOCK_N, HEAD_DIM)
     group = heads // kv_heads
     tiles = tl.cdiv(keys, BLOCK_N)
     # When CAUSAL the first tiles have the most work: first and last ones come by turns.
@@ -114,17 +115,12 @@ def query_gradient_by_descriptors(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_
                                   CAUSAL: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, window=None,
                                   soft_cap=None, slopes_ptr=None, query_offsets_ptr=None, key_offsets_ptr=None):
     HEAD_BLOCK: tl.constexpr = triton.next_power_of_2(HEAD_DIM)
-    q_desc = tl.make_tensor_descriptor(q_ptr, shape=[q_batches, heads, q_rows, HEAD_DIM], strides=[q_batch, q_head, q_row, 1],
-                                       block_shape=[1, 1, BLOCK_M, HEAD_BLOCK])
-    gradient_desc = tl.make_tensor_descriptor(gradient_ptr, shape=[q_batches, heads, q_rows, HEAD_DIM], strides=[q_batch, q_head, q_row, 1],
-                                              block_shape=[1, 1, BLOCK_M, HEAD_BLOCK])
-    k_desc = tl.make_tensor_descriptor(k_ptr, shape=[k_batches, kv_heads, k_rows, HEAD_DIM], strides=[k_batch, k_head, k_row, 1],
-                                       block_shape=[1, 1, BLOCK_N, HEAD_BLOCK])
-    v_desc = tl.make_tensor_descriptor(v_ptr, shape=[k_batches, kv_heads, k_rows, HEAD_DIM], strides=[k_batch, k_head, k_row, 1],
-                                       block_shape=[1, 1, BLOCK_N, HEAD_BLOCK])
+    q_desc = tiles_of(q_ptr, q_batches, heads, q_rows, q_batch, q_head, q_row, BLOCK_M, HEAD_DIM)
+    gradient_desc = tiles_of(gradient_ptr, q_batches, heads, q_rows, q_batch, q_head, q_row, BLOCK_M, HEAD_DIM)
+    k_desc = tiles_of(k_ptr, k_batches, kv_heads, k_rows, k_batch, k_head, k_row, BLOCK_N, HEAD_DIM)
+    v_desc = tiles_of(v_ptr, k_batches, kv_heads, k_rows, k_batch, k_head, k_row, BLOCK_N, HEAD_DIM)
     if query_offsets_ptr is None:
-        dq_desc = tl.make_tensor_descriptor(dq_ptr, shape=[q_batches, heads, q_rows, HEAD_DIM], strides=[q_batch, q_head, q_row, 1],
-                                            block_shape=[1, 1, BLOCK_M, HEAD_BLOCK])
+        dq_desc = tiles_of(dq_ptr, q_batches, heads, q_rows, q_batch, q_head, q_row, BLOCK_M, HEAD_DIM)
     group = heads // kv_heads
     tiles = tl.cdiv(queries, BLOCK_M)
     together, steps = share_of_steps(tiles * batches * heads, CAUSAL)
