@@ -2,51 +2,30 @@
 #include "ditron/ops/expert_parallel/ExpertParallel.h"
 
 #include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/expert_parallel/ExchangeLimits.h"
 #include "ditron/ops/expert_parallel/ExpertParallelProtocol.h"
 #include "ditron/ops/moe/Routing.h"
 #include "ditron/ops/plans/PlanAgreement.h"
 #include "ditron/ops/plans/PlanTable.h"
 
 #include <fmt/format.h>
-#include <limits>
 
 namespace ditron::ops {
 
 namespace {
 
 constexpr std::string_view operation = "expert_parallel";
-constexpr int64_t mostWords = std::numeric_limits<int32_t>::max();
 
 using Part = ExpertParallel::Part;
 bool isSending(Part part) { return part != Part::Receive; }
 bool isReceiving(Part part) { return part != Part::Send; }
 
 Status verifyOptions(const ExpertParallelOptions &options, uint32_t ranks) {
-  const auto refuse = [](std::string_view name, int64_t value, std::string_view accepted) {
-    return invalidArgument(fmt::format("{}: {} is {}; {}", operation, name, value, accepted));
-  };
   DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
   constexpr int64_t mostHidden = 1 << 20;
   if (options.hidden < 1 || options.hidden > mostHidden)
-    return refuse("hidden", options.hidden, fmt::format("1 to {} are accepted", mostHidden));
-  if (options.experts == 0 || options.experts > mostExperts || options.experts % ranks != 0)
-    return refuse("experts", options.experts,
-                  fmt::format("multiples of the {} ranks up to {} are accepted", ranks, mostExperts));
-  if (options.topK == 0 || options.topK > mostTopK)
-    return refuse("topK", options.topK, fmt::format("1 to {} are accepted", mostTopK));
-  const int64_t mostTokens = mostWords / options.topK / ranks;
-  if (options.maxTokens < 1 || options.maxTokens > mostTokens)
-    return refuse("maxTokens", options.maxTokens,
-                  fmt::format("1 to {} are accepted with {} ranks and topK {}", mostTokens, ranks, options.topK));
-  const int64_t mostCapacity = options.maxTokens * options.topK;
-  if (options.capacity < 0 || options.capacity > mostCapacity)
-    return refuse("capacity", options.capacity,
-                  fmt::format("1 to {} (maxTokens * topK) are accepted, or 0 for maxTokens", mostCapacity));
-  if (options.maxRows < 0)
-    return refuse("maxRows", options.maxRows, "1 or more are accepted, or 0 for all that can come");
-  if (options.concurrentCalls == 0)
-    return refuse("concurrentCalls", 0, "1 or more are accepted");
-  return Status::ok();
+    return refuseOption(operation, "hidden", options.hidden, fmt::format("1 to {} are accepted", mostHidden));
+  return verifyExchange(operation, options, ranks);
 }
 
 } // namespace

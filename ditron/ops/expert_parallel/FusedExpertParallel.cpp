@@ -3,13 +3,13 @@
 
 #include "ditron/ops/KeptPlans.h"
 #include "ditron/ops/collectives/Channels.h"
+#include "ditron/ops/expert_parallel/ExchangeLimits.h"
 #include "ditron/ops/expert_parallel/ExpertParallelProtocol.h"
 #include "ditron/ops/moe/Routing.h"
 #include "ditron/ops/plans/PlanAgreement.h"
 #include "ditron/support/TargetName.h"
 
 #include <fmt/format.h>
-#include <limits>
 
 namespace ditron::ops {
 
@@ -119,31 +119,9 @@ FusedExpertParallelPlan FusedExpertParallel::choosePlan() const {
 }
 
 Status FusedExpertParallel::verifyOptions() const {
-  const FusedExpertParallelOptions &options = optionValues;
-  const auto refuse = [](std::string_view name, int64_t value, std::string_view accepted) {
-    return invalidArgument(fmt::format("{}: {} is {}; {}", operation, name, value, accepted));
-  };
-  const uint32_t numRanks = world->numRanks();
   if (world->numNodes() > 1)
     return unsupported(fmt::format("{} on {} nodes; one is accepted", operation, world->numNodes()));
-  if (options.experts == 0 || options.experts > mostExperts || options.experts % numRanks != 0)
-    return refuse("experts", options.experts,
-                  fmt::format("multiples of the {} ranks up to {} are accepted", numRanks, mostExperts));
-  if (options.topK == 0 || options.topK > mostTopK)
-    return refuse("topK", options.topK, fmt::format("1 to {} are accepted", mostTopK));
-  const int64_t mostTokens = std::numeric_limits<int32_t>::max() / options.topK / numRanks;
-  if (options.maxTokens < 1 || options.maxTokens > mostTokens)
-    return refuse("maxTokens", options.maxTokens,
-                  fmt::format("1 to {} are accepted with {} ranks and topK {}", mostTokens, numRanks, options.topK));
-  const int64_t mostCapacity = options.maxTokens * options.topK;
-  if (options.capacity < 0 || options.capacity > mostCapacity)
-    return refuse("capacity", options.capacity,
-                  fmt::format("1 to {} (maxTokens * topK) are accepted, or 0 for maxTokens", mostCapacity));
-  if (options.maxRows < 0)
-    return refuse("maxRows", options.maxRows, "1 or more are accepted, or 0 for all that can come");
-  if (options.concurrentCalls == 0)
-    return refuse("concurrentCalls", 0, "1 or more are accepted");
-  return Status::ok();
+  return verifyExchange(operation, optionValues, world->numRanks());
 }
 
 Expected<FusedExpertParallel> FusedExpertParallel::create(runtime::World &world, runtime::KernelProvider &kernels,
