@@ -126,7 +126,8 @@ std::string waitsText(const std::vector<Wait> &waits) {
   // Equal but for the rank. A word of the waiting rank's own counts as equal to that of another rank's own.
   using Key = std::tuple<std::string, std::string, bool, uint32_t, std::string, bool, std::string>;
   std::map<Key, std::vector<const Wait *>> groups;
-  std::vector<const std::pair<const Key, std::vector<const Wait *>> *> groupOf; // of each wait: there may be tens of thousands
+  std::vector<const std::pair<const Key, std::vector<const Wait *>> *>
+      groupOf; // of each wait: there may be tens of thousands
   for (const Wait &wait : waits) {
     const bool own = wait.wordRank == wait.rank;
     Key key{whoText(wait),

@@ -121,7 +121,7 @@ private:
 
   NvptxArchitecture architecture;
   NvptxHopper hopperLeaves;
-  int numWarps = 0;           ///< Of a launch of the module being lowered.
+  int numWarps = 0; ///< Of a launch of the module being lowered.
   uint32_t clusterBlocks = 1;
   bool publishesWaits = false; ///< Waits that last say what they wait for (NvptxWait.cpp).
   bool notesEvents = false;    ///< Blocks, waits and signals are noted with their times (NvptxEvents.cpp).
