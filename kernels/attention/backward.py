@@ -74,6 +74,15 @@ def sink_gradients(padded_lse_ptr, delta_ptr, sinks_ptr, dsinks_ptr, batches, he
 
 
 @triton.jit
+def batch_begin(batch, begin, batch_stride, row_stride, offsets_ptr):
+    """Where a batch lies from the first element on; of packed rows it begins with row `begin`."""
+    base = tl.cast(batch, tl.int64) * batch_stride
+    if offsets_ptr is not None:
+        base = tl.cast(begin, tl.int64) * row_stride
+    return base
+
+
+@triton.jit
 def key_gradients(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_ptr, delta_ptr, dk_ptr, dv_ptr, heads, kv_heads, queries, keys, q_batch, q_head, q_row,
                   k_batch, k_head, k_row, padded, score_scale, scale, CAUSAL: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr,
                   BLOCK_N: tl.constexpr, window=None, soft_cap=None, slopes_ptr=None, query_offsets_ptr=None, key_offsets_ptr=None):
@@ -84,12 +93,8 @@ def key_gradients(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_ptr, delta_ptr, 
     kv_head = tl.program_id(1) % kv_heads
     query_begin, queries = sequence(query_offsets_ptr, batch, queries)
     key_begin, keys = sequence(key_offsets_ptr, batch, keys)
-    q_base = tl.cast(batch, tl.int64) * q_batch
-    k_base = tl.cast(batch, tl.int64) * k_batch
-    if query_offsets_ptr is not None:
-        q_base = tl.cast(query_begin, tl.int64) * q_row
-    if key_offsets_ptr is not None:
-        k_base = tl.cast(key_begin, tl.int64) * k_row
+    q_base = batch_begin(batch, query_begin, q_batch, q_row, query_offsets_ptr)
+    k_base = batch_begin(batch, key_begin, k_batch, k_row, key_offsets_ptr)
     k_base += tl.cast(kv_head, tl.int64) * k_head
     first_key = tl.program_id(0) * BLOCK_N
     shift = keys - queries
@@ -150,12 +155,8 @@ def query_gradient(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_ptr, delta_ptr,
     head = tl.program_id(1) % heads
     query_begin, queries = sequence(query_offsets_ptr, batch, queries)
     key_begin, keys = sequence(key_offsets_ptr, batch, keys)
-    q_base = tl.cast(batch, tl.int64) * q_batch
-    k_base = tl.cast(batch, tl.int64) * k_batch
-    if query_offsets_ptr is not None:
-        q_base = tl.cast(query_begin, tl.int64) * q_row
-    if key_offsets_ptr is not None:
-        k_base = tl.cast(key_begin, tl.int64) * k_row
+    q_base = batch_begin(batch, query_begin, q_batch, q_row, query_offsets_ptr)
+    k_base = batch_begin(batch, key_begin, k_batch, k_row, key_offsets_ptr)
     q_base += tl.cast(head, tl.int64) * q_head
     k_base += tl.cast(head // (heads // kv_heads), tl.int64) * k_head
     first_query = tile * BLOCK_M
