@@ -34,6 +34,12 @@ uint32_t sparedMultiprocessors(int64_t tiles, uint32_t multiprocessors) {
   return std::clamp(multiprocessors - static_cast<uint32_t>(ceilDivide(tiles, waves)), least, most);
 }
 
+/// CallWords has a thread for each segment of each chunk, and as many gates for the other ranks.
+uint32_t mostChunksOf(runtime::World &world) {
+  const uint32_t threads = 4 * world.rank(world.localRanks().front()).attributes().warpSize;
+  return std::max<uint32_t>(threads / world.numRanks(), 1);
+}
+
 bool hasTensorCopies(const runtime::World &world) {
   Expected<TargetName> target = parseTargetName(world.target());
   return target.isOk() && target->architecture.starts_with("sm_90");
@@ -100,6 +106,9 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
   if (options.exchangeBlocks > mostExchangeBlocks)
     return invalidArgument(fmt::format("{}: {} exchange blocks; at most {} are accepted", operation,
                                        options.exchangeBlocks, mostExchangeBlocks));
+  if (const uint32_t most = mostChunksOf(world); options.chunks > most)
+    return invalidArgument(fmt::format("{}: {} chunks of {} ranks; at most {} are accepted", operation, options.chunks,
+                                       world.numRanks(), most));
 
   GemmAllReduce op;
   op.optionValues = options;
@@ -193,13 +202,11 @@ template <typename Predicate> bool GemmAllReduce::anyForm(const Predicate &predi
 
 Status GemmAllReduce::allocateTwoShot() {
   const int64_t numRanks = world->numRanks(), columns = optionValues.columns;
-  // CallWords has a thread for each segment of each chunk, and as many gates for the other ranks.
-  const uint32_t threads = 4 * world->rank(world->localRanks().front()).attributes().warpSize;
   mostChunks = 1;
   if (optionValues.form != AllReduceForm::Unfused)
     for (const AllReduceChoice &choice : choices)
       mostChunks = std::max(mostChunks, std::max(choice.chunks, optionValues.chunks));
-  mostChunks = std::clamp<uint32_t>(mostChunks, 1, std::max<uint32_t>(threads / world->numRanks(), 1));
+  mostChunks = std::clamp<uint32_t>(mostChunks, 1, mostChunksOf(*world));
   DITRON_ASSIGN_OR_RETURN(
       words, CallWords::create(*world, "gemm_ar", world->numRanks() * mostChunks, world->numRanks() * mostChunks));
   // Segments of a chunk are rounded up to whole rows.

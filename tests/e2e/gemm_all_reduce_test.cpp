@@ -511,6 +511,7 @@ TEST_F(GemmAllReduceOperator, WrongOptionsAreRefused) {
   EXPECT_THAT(changed([](auto &o) { o.maxRows = 0; }), HasSubstr("maxRows"));
   EXPECT_THAT(changed([](auto &o) { o.columns = -1; }), HasSubstr("-1"));
   EXPECT_THAT(changed([](auto &o) { o.exchangeBlocks = 500; }), HasSubstr("500"));
+  EXPECT_THAT(changed([](auto &o) { o.chunks = 129; }), AllOf(HasSubstr("129 chunks"), HasSubstr("at most")));
   EXPECT_THAT(changed([](auto &o) { o.form = oneShot, o.maxRows = 10000; }),
               AllOf(HasSubstr("one_shot"), HasSubstr("10000")));
   auto op = GemmAllReduce::create(world(), sharedJit(), {.maxRows = 128, .columns = 64});

@@ -4,6 +4,7 @@
 #include "ditron/ops/GemmKernels.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <fmt/format.h>
 #include <numbers>
@@ -116,9 +117,10 @@ Status verifyAttention(std::string_view operation, const AttentionProblem &probl
 }
 
 Status verifyAttentionPlan(std::string_view operation, const AttentionProblem &problem, const AttentionPlan &plan) {
-  if (plan.blockM < 16 || plan.blockN < 16)
-    return invalidArgument(
-        fmt::format("{}: blocks {}x{}; at least 16 is accepted", operation, plan.blockM, plan.blockN));
+  const auto isTileSize = [](uint32_t size) { return size >= 16 && size <= 256 && std::has_single_bit(size); };
+  if (!isTileSize(plan.blockM) || !isTileSize(plan.blockN))
+    return invalidArgument(fmt::format("{}: tiles of {}x{}; powers of two from 16 to 256 are accepted", operation,
+                                       plan.blockM, plan.blockN));
   if (plan.movement == AttentionMovement::Pointers) {
     if (problem.valuesTransposed)
       return unsupported(fmt::format("{}: transposed V by pointers; descriptors are accepted", operation));

@@ -3,6 +3,7 @@
 
 #include "ditron/support/Suggest.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -58,12 +59,16 @@ Status PlanWords::number(std::string_view name, uint32_t least, uint32_t most, u
 }
 
 Status PlanWords::finish() const {
-  for (size_t i = 1; i < words.size(); ++i)
-    if (!used[i])
-      return invalidArgument(fmt::format("plan '{}': '{}' is not understood behind '{}'{}; {}", text, words[i],
+  for (size_t i = 1; i < words.size(); ++i) {
+    if (used[i])
+      continue;
+    if (std::ranges::find(asked, words[i]) != asked.end())
+      return invalidArgument(fmt::format("plan '{}': '{}' is given twice", text, words[i]));
+    return invalidArgument(fmt::format("plan '{}': '{}' is not understood behind '{}'{}; {}", text, words[i],
                                          words.front(), didYouMean(std::string(words[i]), asked),
                                          asked.empty() ? "nothing is accepted, or a tile like 128x128x64"
                                                        : fmt::format("accepted are {}", fmt::join(asked, ", "))));
+  }
   return Status::ok();
 }
 

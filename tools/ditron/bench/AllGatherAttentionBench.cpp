@@ -82,7 +82,6 @@ Status AllGatherAttentionBench::makeOperands(runtime::World &in) {
     DITRON_RETURN_IF_ERROR(data->fill(each.q, 1 + 3 * id));
     DITRON_RETURN_IF_ERROR(data->fill(each.k, 2 + 3 * id));
     DITRON_RETURN_IF_ERROR(data->fill(each.v, 3 + 3 * id));
-    DITRON_RETURN_IF_ERROR(rank.stream().fill(each.out, 0xff, each.out.count()));
     memory.push_back(std::move(each));
   }
   return in.synchronize();
@@ -148,6 +147,8 @@ Expected<double> AllGatherAttentionBench::timeOf(ops::Schedule schedule) {
     return op.enqueue(in.rank(id), in.rank(id).stream(), {.q = own.q, .k = own.k, .v = own.v, .out = own.out},
                       attention.maxTokens);
   };
+  for (uint32_t id = 0; id < options.ranks; ++id)
+    DITRON_RETURN_IF_ERROR(in.rank(id).stream().fill(memory[id].out, 0xff, memory[id].out.count()));
   DITRON_RETURN_IF_ERROR(callOnce(call));
   DITRON_RETURN_IF_ERROR(check(op, in));
   return microsecondsOf(call);

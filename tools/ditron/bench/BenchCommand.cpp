@@ -286,7 +286,11 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
     if (CLI::Option *option = command->get_option_no_throw(other))
       plan->excludes(option);
   addPlantOption(command, run.fault);
-  command->add_flag("--unfused", arguments->unfused, "Communication before or after the whole GEMM, to compare with");
+  CLI::Option *unfused = command->add_flag("--unfused", arguments->unfused,
+                                           "Communication before or after the whole GEMM, to compare with");
+  for (const char *other : {"--plan", "--form", "--row-chunks", "--exchange-blocks", "--splits", "--one-launch-rows"})
+    if (CLI::Option *option = command->get_option_no_throw(other))
+      unfused->excludes(option);
   command->add_flag("--check", run.check, "Compare with a plain reference; a wrong result is an error");
   command->add_option("--json", arguments->jsonFile, "Write the result to this file; - is standard output")
       ->type_name("FILE");

@@ -127,8 +127,11 @@ Expected<double> UlyssesBench::overlappedOrNot(ops::Schedule schedule) {
   const int64_t rowCount = product.maxRows;
   if (options.isBefore) {
     DITRON_ASSIGN_OR_RETURN(ops::GemmAllToAll op, ops::GemmAllToAll::create(*world, *jit, product, k, n));
-    for (uint32_t id = 0; id < options.ranks; ++id)
+    for (uint32_t id = 0; id < options.ranks; ++id) {
       DITRON_RETURN_IF_ERROR(op.prepare(world->rank(id), rowCount));
+      DITRON_RETURN_IF_ERROR(world->rank(id).stream().fill(op.result(id), 0xff, tokens * n / options.ranks));
+    }
+    DITRON_RETURN_IF_ERROR(world->synchronize()); // the others write there
     const Call call = [&](uint32_t id) {
       return op.enqueue(world->rank(id), world->rank(id).stream(), given[id], weights[id], rowCount);
     };

@@ -215,7 +215,7 @@ TEST(TensorParallelPlan, RefusesWhatTheOperatorHasNot) {
   EXPECT_THAT(error("gemm_rs", "overlapped chunks 2"), HasSubstr("'chunks' is not understood"));
   EXPECT_THAT(error("ag_gemm", "overlapped chunks 65"), HasSubstr("chunks is 65; 1 to 64 are accepted"));
   EXPECT_THAT(error("ag_gemm", "overlapped chunks"), HasSubstr("chunks is missing"));
-  EXPECT_THAT(error("ag_gemm", "overlapped chunks 2 chunks 2"), HasSubstr("'chunks' is not understood"));
+  EXPECT_THAT(error("ag_gemm", "overlapped chunks 2 chunks 2"), HasSubstr("'chunks' is given twice"));
   EXPECT_THAT(error("ag_gemm", "overlapped warps 4"), HasSubstr("'warps' is not understood"));
   EXPECT_THAT(error("ag_gemm", "overlapped 128x128"), HasSubstr("'128x128' is no tile"));
   EXPECT_THAT(error("ag_gemm", "overlapped 128x96x64"), HasSubstr("blockN is 96"));
