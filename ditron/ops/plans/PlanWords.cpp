@@ -65,9 +65,9 @@ Status PlanWords::finish() const {
     if (std::ranges::find(asked, words[i]) != asked.end())
       return invalidArgument(fmt::format("plan '{}': '{}' is given twice", text, words[i]));
     return invalidArgument(fmt::format("plan '{}': '{}' is not understood behind '{}'{}; {}", text, words[i],
-                                         words.front(), didYouMean(std::string(words[i]), asked),
-                                         asked.empty() ? "nothing is accepted, or a tile like 128x128x64"
-                                                       : fmt::format("accepted are {}", fmt::join(asked, ", "))));
+                                       words.front(), didYouMean(std::string(words[i]), asked),
+                                       asked.empty() ? "nothing is accepted, or a tile like 128x128x64"
+                                                     : fmt::format("accepted are {}", fmt::join(asked, ", "))));
   }
   return Status::ok();
 }
