@@ -34,6 +34,13 @@ uint32_t sparedMultiprocessors(int64_t tiles, uint32_t multiprocessors) {
   return std::clamp(multiprocessors - static_cast<uint32_t>(ceilDivide(tiles, waves)), least, most);
 }
 
+/// Of one that was given, for messages.
+std::string tileText(const std::optional<OneLaunchTile> &given) {
+  return given ? fmt::format(" by tiles {}x{}x{} in {} splits, all of whose blocks must find a place at once,",
+                             given->tile.blockM, given->tile.blockN, given->tile.blockK, given->splits)
+               : std::string();
+}
+
 /// CallWords has a thread for each segment of each chunk, and as many gates for the other ranks.
 uint32_t mostChunksOf(runtime::World &world) {
   const uint32_t threads = 4 * world.rank(world.localRanks().front()).attributes().warpSize;
@@ -149,9 +156,9 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
     op.oneLaunchRows = op.oneLaunch.rowsUpTo(std::min(options.maxRows, rows));
   }
   if (isOneLaunch(options.form) && op.oneLaunchRows < options.maxRows)
-    return unsupported(fmt::format("{}: form {} takes at most {} rows with {} columns on this GPU; maxRows is {}",
-                                   operation, toString(options.form), op.oneLaunchRows, options.columns,
-                                   options.maxRows));
+    return unsupported(fmt::format("{}: form {}{} takes at most {} rows with {} columns on this GPU; maxRows is {}",
+                                   operation, toString(options.form), tileText(options.oneLaunchTile), op.oneLaunchRows,
+                                   options.columns, options.maxRows));
   if (op.oneLaunchRows > 0)
     DITRON_RETURN_IF_ERROR(op.oneLaunch.allocate(
         op.oneLaunchRows, op.anyForm([](AllReduceForm form) { return form == AllReduceForm::FusedTwoShot; })));
