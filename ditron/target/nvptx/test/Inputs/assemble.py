@@ -355,7 +355,8 @@ for node_size, zeros in [(8, constexpr(zeros_ptr=None)), (4, ", *bf16:16")]:
                   "--num-warps 8"))
 bulk, stored = dict(CHUNK=3584, CHUNKS=2), dict(CHUNK=1024, CHUNKS=0)
 for columns, stages, transposed, activation, sent in [(256, 3, True, "swiglu", bulk if arch == "sm_90a" else stored), (128, 4, False, "none", stored)]:
-    products = constexpr(BLOCK_M=128, BLOCK_N=columns, BLOCK_K=64, GROUP_M=8, B_TRANSPOSED=transposed)
+    side = dict(BLOCK_M=64, BLOCK_N=64, BLOCK_K=32) if arch == "sm_89" else dict(BLOCK_M=128, BLOCK_N=columns, BLOCK_K=64)  # by shared memory
+    products = constexpr(**side, GROUP_M=8, B_TRANSPOSED=transposed)
     options = f"--num-warps 8 --num-stages {stages}"
     cases.append((library("expert_parallel/fused"), "dispatch_gemm", "*bf16:16, *i32, *bf16:16, *bf16:16, *bf16:16, *bf16:16, *i32:16, *i64:16, *i64:16" + ", *i32:16" * 8 +
                   ", *i64:16" * 5 + ", i64" + ", i32:16" * 4 + ", i64" * 4 + ", i32" +
