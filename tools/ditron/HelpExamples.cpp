@@ -51,6 +51,7 @@ constexpr HelpExample table[] = {
     {"bench barrier", "  ditron bench barrier --ranks 4 --check"},
     {"bench ep_dispatch", "  ditron bench ep_dispatch --ranks 4 --tokens 8 --hidden 256 --experts 8 --top-k 2 --check"},
     {"bench ep_combine", "  ditron bench ep_combine --ranks 4 --tokens 8 --hidden 256 --experts 8 --top-k 2 --check"},
+    {"bench ep_fused", "  ditron bench ep_fused --ranks 2 --tokens 9 --shape 48x16x4x2 --unfused --check"},
     {"bench broadcast", "  ditron bench broadcast --bytes 64K --plan 'chunks 8 4 4096' --check"},
     {"bench gemm", "  ditron bench gemm --shape 128x128x64 --json gemm.json"},
     {"bench grouped_gemm", "  ditron bench grouped_gemm --shape 60x64x48x4x2 --form gathered --json grouped_gemm.json"},
