@@ -173,14 +173,14 @@ Status AllGatherAttentionBench::benchShape(const std::string &shape) {
   const auto tokens = static_cast<double>(attention.maxTokens);
   const double pairs = tokens * tokens / (attention.causal ? 2 : 1) / options.ranks;
   const double flops = 4.0 * static_cast<double>(attention.batch * attention.heads * attention.headDim) * pairs;
-  table +=
-      fmt::format("{:<26}{:<28}{:>14.1f}{:>12.1f}{:>15.1f}{:>9.3f}  {:.1e}\n", shape, plan, overlapped, unfused,
-                  overlapped > 0 ? flops / overlapped * 1e-6 : 0, overlapped > 0 ? unfused / overlapped : 0, worst);
+  table += fmt::format("{:<26}{:<28}{:>14}{:>12}{:>15}{:>9}  {:.1e}\n", shape, plan, shown(overlapped, 1),
+                       shown(unfused, 1), shown(overlapped > 0 ? flops / overlapped * 1e-6 : 0, 1),
+                       shown(overlapped > 0 ? unfused / overlapped : 0, 3), worst);
   reportRows.push_back({{"shape", shape},
                         {"plan", plan},
                         {"pieces", attention.pieces},
-                        {"overlapped_microseconds", overlapped},
-                        {"unfused_microseconds", unfused},
+                        {"overlapped_microseconds", orNull(overlapped)},
+                        {"unfused_microseconds", orNull(unfused)},
                         {"error", worst}});
   return Status::ok();
 }

@@ -189,18 +189,18 @@ Status AttentionDecodeBench::benchPlan(const std::string &shape, const std::opti
   const double copied = 2.0 * static_cast<double>(ranks[0].k.bytes());
   const auto rate = [](double moved, double time) { return time > 0 ? moved / time * 1e-3 : 0.0; };
   const double share = microseconds > 0 ? rate(bytes, microseconds) / rate(copied, copy) : 0;
-  table += fmt::format("{:<26}{:<36}{:>10.2f}{:>9.0f}{:>11.0f}{:>9.3f}  {:.1e}\n", shape, plan.text(), microseconds,
-                       rate(bytes, microseconds), rate(copied, copy), share, wrong);
+  table += fmt::format("{:<26}{:<36}{:>10}{:>9}{:>11}{:>9}  {:.1e}\n", shape, plan.text(), shown(microseconds, 2),
+                       shown(rate(bytes, microseconds), 0), shown(rate(copied, copy), 0), shown(share, 3), wrong);
   reportRows.push_back({{"batch", problem.batch},
                         {"heads", problem.heads},
                         {"kv_heads", problem.kvHeads},
                         {"tokens_per_rank", ranks[0].tokens},
                         {"head_dim", problem.headDim},
                         {"plan", plan.text()},
-                        {"microseconds", microseconds},
-                        {"gigabytes_per_second", rate(bytes, microseconds)},
-                        {"copy_gigabytes_per_second", rate(copied, copy)},
-                        {"share_of_copy", share},
+                        {"microseconds", orNull(microseconds)},
+                        {"gigabytes_per_second", orNull(rate(bytes, microseconds))},
+                        {"copy_gigabytes_per_second", orNull(rate(copied, copy))},
+                        {"share_of_copy", orNull(share)},
                         {"error", wrong}});
   return Status::ok();
 }

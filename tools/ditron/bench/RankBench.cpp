@@ -86,6 +86,14 @@ Expected<double> RankBench::simulatedMicroseconds(TimedCalls &calls) {
   return static_cast<double>(picoseconds) * 1e-6;
 }
 
+std::string RankBench::shown(double value, int digits) {
+  return value > 0 ? fmt::format("{:.{}f}", value, digits) : "-";
+}
+
+nlohmann::ordered_json RankBench::orNull(double value) {
+  return value > 0 ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
+}
+
 nlohmann::ordered_json RankBench::reportOf(std::string_view name) const {
   return {{"operator", name}, {"target", target.text}, {"gpu", gpu()}, {"ranks", base.ranks}};
 }

@@ -68,6 +68,10 @@ protected:
   /// Of one call, in virtual time; what was recorded before is forgotten.
   Expected<double> simulatedMicroseconds(TimedCalls &calls);
 
+  /// For tables and JSON, of a time, a rate or a ratio; 0 was not measured: "-" and null.
+  static std::string shown(double value, int digits);
+  static nlohmann::ordered_json orNull(double value);
+
   /// The report so far: operator, target, GPU, number of ranks.
   nlohmann::ordered_json reportOf(std::string_view name) const;
   /// Prints the table, and writes the report with the rows behind it.

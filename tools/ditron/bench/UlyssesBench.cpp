@@ -193,13 +193,13 @@ Status UlyssesBench::benchShape(const std::string &shape) {
     DITRON_ASSIGN_OR_RETURN(product, productAlone());
   }
   const auto ratio = [&](double other) { return overlapped > 0 ? other / overlapped : 0.0; };
-  table += fmt::format("{:<24}{:>13.1f}{:>12.1f}{:>12.1f}{:>11.3f}{:>11.3f}  {:.1e}\n", shape, overlapped, unfused,
-                       product, ratio(unfused), ratio(product), worst);
+  table += fmt::format("{:<24}{:>13}{:>12}{:>12}{:>11}{:>11}  {:.1e}\n", shape, shown(overlapped, 1), shown(unfused, 1),
+                       shown(product, 1), shown(ratio(unfused), 3), shown(ratio(product), 3), worst);
   reportRows.push_back({{"shape", shape},
                         {"batch", options.batch},
-                        {"overlapped_microseconds", overlapped},
-                        {"unfused_microseconds", unfused},
-                        {"product_microseconds", product},
+                        {"overlapped_microseconds", orNull(overlapped)},
+                        {"unfused_microseconds", orNull(unfused)},
+                        {"product_microseconds", orNull(product)},
                         {"error", worst}});
   return Status::ok();
 }
