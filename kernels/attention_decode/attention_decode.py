@@ -25,6 +25,7 @@ import triton.language as tl
 import triton_dist.language as dl
 from triton_dist.language.extra.language_extra import __syncthreads, ld, ld_vector, num_threads, st, st_vector, tid
 
+from ..attention.scores import LN2, softmax_begin, softmax_turn
 from ..collectives.packets import packet_values, receive_packets, send_packet
 
 
@@ -87,8 +88,7 @@ def attend(q, k_ptr, v_ptr, table_ptr, visible, longest, first_tile, end_tile, s
     """Rows of Q over tiles of keys: what they give, [BLOCK_M, HEAD_DIM], and the logarithms to base 2 of their sums, [BLOCK_M], -inf of rows that
     see none of the keys. visible: keys that each row sees."""
     depths = tl.arange(0, HEAD_DIM)
-    largest = tl.full((BLOCK_M,), float("-inf"), dtype=tl.float32)
-    total = tl.zeros((BLOCK_M,), dtype=tl.float32)
+    largest, total = softmax_begin(None, 0, 0.0, BLOCK_M)
     accumulator = tl.zeros((BLOCK_M, HEAD_DIM), dtype=tl.float32)
     following = rows_of_tile(table_ptr, first_tile * BLOCK_N, longest, stride_page, stride_row, PAGE_SIZE, BLOCK_N)
     for tile in range(first_tile, end_tile):
@@ -100,13 +100,7 @@ def attend(q, k_ptr, v_ptr, table_ptr, visible, longest, first_tile, end_tile, s
         is_key = (keys < longest)[:, None]
         k = tl.load(k_ptr + offsets, mask=is_key, other=0.0)
         scores = tl.where(keys[None, :] < visible[:, None], tl.dot(q, k.T) * score_scale, float("-inf"))
-        new_largest = tl.maximum(largest, tl.max(scores, axis=1))
-        # A row that has seen no key has no maximum: any finite number does.
-        finite = tl.where(new_largest == float("-inf"), 0.0, new_largest)
-        rescale = tl.exp2(largest - finite)
-        powers = tl.exp2(scores - finite[:, None])
-        total = total * rescale + tl.sum(powers, axis=1)
-        largest = new_largest
+        largest, total, rescale, powers = softmax_turn(scores, 1.0, largest, total, 0.0)
         v = tl.load(v_ptr + offsets, mask=is_key, other=0.0)
         accumulator = tl.dot(powers.to(v_ptr.dtype.element_ty), v, accumulator * rescale[:, None])
     some = tl.where(total == 0.0, 1.0, total)
@@ -164,12 +158,11 @@ def combine_parts(parts_ptr, sums_ptr, first_program, parts, rows, HEAD_DIM: tl.
 @triton.jit
 def give(value, log, out_ptr, lse_ptr, row_place, rows_left, HEAD_DIM: tl.constexpr, ROWS: tl.constexpr):
     """Stores what an item gives, [ROWS, HEAD_DIM]."""
-    LN_2: tl.constexpr = 0.6931471805599453
     rows = tl.arange(0, ROWS)
     places = row_place * HEAD_DIM + rows[:, None] * HEAD_DIM + tl.arange(0, HEAD_DIM)[None, :]
     tl.store(out_ptr + places, value.to(out_ptr.dtype.element_ty), mask=(rows < rows_left)[:, None])
     if lse_ptr is not None:
-        tl.store(lse_ptr + row_place + rows, log * LN_2, mask=rows < rows_left)
+        tl.store(lse_ptr + row_place + rows, log * LN2, mask=rows < rows_left)
 
 
 @triton.jit

@@ -10,6 +10,8 @@ import triton
 import triton.language as tl
 import triton_dist.language as dl
 
+from ..attention.scores import item_of_step, log_sum_exp, share_of_steps, softmax_begin, softmax_turn
+
 
 @triton.jit(do_not_specialize=["own_rows"])
 def stage_shard(k_ptr, v_ptr, staged_k_ptr, staged_v_ptr, heads, own_rows, stage_rows, HEAD_DIM: tl.constexpr, BLOCK: tl.constexpr):
@@ -48,7 +50,6 @@ def all_gather_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, ready_ptr, gener
     own_rows], or None. first_rows: tokens of the rank's first section; all_batch: WORLD_SIZE * batch; stage_rows: PARTS * section; strides in elements. Sections are
     visited from the own ones on, upwards; score_scale is positive and has the factor log2(e).
     """
-    LN_2: tl.constexpr = 0.6931471805599453
     q_desc = tl.make_tensor_descriptor(q_ptr, shape=[batch, heads, own_rows, HEAD_DIM], strides=[q_batch_stride, q_head_stride, q_row_stride, 1],
                                        block_shape=[1, 1, BLOCK_M, HEAD_DIM])
     k_desc = tl.make_tensor_descriptor(k_ptr, shape=[all_batch, kv_heads, stage_rows, HEAD_DIM], strides=[kv_batch_stride, kv_head_stride, kv_row_stride, 1],
@@ -68,18 +69,10 @@ def all_gather_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, ready_ptr, gener
     if PARTS == 2:
         tiles += tl.cdiv(own_rows - first_rows, BLOCK_M)
     key_rows = tl.arange(0, BLOCK_N)
-    items = tiles * batch * heads
-    programs = tl.num_programs(0)
-    # As in kernels/attention: where the last tiles have the most work first and last ones come by turns, two for a program.
-    together = 1
-    if CAUSAL:
-        together = tl.where(items > programs, 2, 1)
-    groups = tl.cdiv(items, together)
-    steps = tl.cdiv(groups - tl.program_id(0), programs) * together
-    if (groups - 1) % programs == tl.program_id(0):
-        steps -= groups * together - items
+    # Where the last tiles have the most work first and last ones come by turns, two for a program.
+    together, steps = share_of_steps(tiles * batch * heads, CAUSAL)
     for step in tl.range(0, steps, warp_specialize=True):
-        item = (step // together * programs + tl.program_id(0)) * together + step % together
+        item = item_of_step(step, together)
         sequence = item // tiles // heads
         head = item // tiles % heads
         tile = item % tiles
@@ -91,8 +84,7 @@ def all_gather_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, ready_ptr, gener
         query_place = query_part * first_rows + query_row
         query_rows = first_query + tl.arange(0, BLOCK_M)
 
-        largest = tl.full((BLOCK_M,), float("-inf"), dtype=tl.float32)
-        total = tl.zeros((BLOCK_M,), dtype=tl.float32)
+        largest, total = softmax_begin(None, head, 0.0, BLOCK_M)
         accumulator = tl.zeros((BLOCK_M, HEAD_DIM), dtype=tl.float32)
         q = q_desc.load([sequence, head, query_place, 0]).reshape([BLOCK_M, HEAD_DIM])
         for visit in range(0, WORLD_SIZE * PARTS):
@@ -124,18 +116,11 @@ def all_gather_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, ready_ptr, gener
                     if CAUSAL:
                         seen = seen & (key_rows[None, :] <= (query_rows - (number * section + first_key))[:, None])
                     scores = tl.where(seen, scores, float("-inf"))
-                new_largest = tl.maximum(largest, tl.max(scores, axis=1) * score_scale)
-                # A row of which every key so far is masked has no maximum: any finite number does.
-                finite = tl.where(new_largest == float("-inf"), 0.0, new_largest)
-                rescale = tl.exp2(largest - finite)
-                powers = tl.exp2(scores * score_scale - finite[:, None])
-                total = total * rescale + tl.sum(powers, axis=1)
-                largest = new_largest
+                largest, total, rescale, powers = softmax_turn(scores, score_scale, largest, total, 0.0)
                 v = arrived_v.load([place, head // group, part * section + first_key, 0]).reshape([BLOCK_N, HEAD_DIM])
                 accumulator = tl.dot(powers.to(v_ptr.dtype.element_ty), v, accumulator * rescale[:, None])
 
-        some = tl.where(total == 0.0, 1.0, total)
-        accumulator = accumulator * (1.0 / some)[:, None]
+        accumulator = accumulator * (1.0 / tl.where(total == 0.0, 1.0, total))[:, None]
         result = accumulator.to(out_ptr.dtype.element_ty).reshape([1, 1, BLOCK_M, HEAD_DIM])
         if query_part == 0:
             first_out_desc.store([sequence, head, query_place, 0], result)
@@ -143,4 +128,4 @@ def all_gather_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, ready_ptr, gener
             out_desc.store([sequence, head, query_place, 0], result)
         if lse_ptr is not None:
             is_row = tl.arange(0, BLOCK_M) < tl.where(query_part == 0, first_rows, own_rows) - query_place
-            tl.store(lse_ptr + (tl.cast(sequence, tl.int64) * heads + head) * own_rows + query_place + tl.arange(0, BLOCK_M), (largest + tl.log2(some)) * LN_2, mask=is_row)
+            tl.store(lse_ptr + (tl.cast(sequence, tl.int64) * heads + head) * own_rows + query_place + tl.arange(0, BLOCK_M), log_sum_exp(largest, total, 0.0), mask=is_row)
