@@ -16,9 +16,13 @@ constexpr uint32_t enterWarps = 4;
 constexpr uint32_t copyBlockBytes = 16384, copyBlocksPerMultiprocessor = 2;
 } // namespace
 
+uint32_t CallWords::mostSegments(runtime::World &world) {
+  return enterWarps * world.rank(world.localRanks().front()).attributes().warpSize;
+}
+
 Expected<CallWords> CallWords::create(runtime::World &world, std::string_view name, uint32_t segments,
                                       uint32_t arrivals) {
-  uint32_t threads = enterWarps * world.rank(world.localRanks().front()).attributes().warpSize;
+  const uint32_t threads = mostSegments(world);
   if (world.numRanks() > threads || segments > threads)
     return unsupported(fmt::format("{}: {} ranks and {} segments; at most {} of each are accepted", name,
                                    world.numRanks(), segments, threads));

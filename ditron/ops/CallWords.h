@@ -21,6 +21,8 @@ class CallWords {
 public:
   CallWords() = default;
 
+  /// The most segments and gates that a rank may have.
+  static uint32_t mostSegments(runtime::World &world);
   /// Allocates the words on all ranks. `name` begins their names in reports; `segments` counters and gates per rank; `arrivals` gates
   /// that other ranks open.
   static Expected<CallWords> create(runtime::World &world, std::string_view name, uint32_t segments,

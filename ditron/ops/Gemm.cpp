@@ -291,7 +291,7 @@ std::vector<GemmPlan> rankGemmPlans(const GemmProblem &problem, std::string_view
   const bool simulated = !name.isOk() || name->simulated;
   // fp32 goes to the multiply by tensor copies, which round it to tf32, or through registers.
   const bool isTf32 = problem.dtype == DataType::F32 && problem.precision == MultiplyPrecision::Tf32;
-  const bool tensorCopies = name.isOk() && name->architecture.starts_with("sm_90") && allowsDescriptors(problem) &&
+  const bool tensorCopies = hasTensorCopies(target) && allowsDescriptors(problem) &&
                             (sizeOf(problem.dtype) <= 2 || (isTf32 && problem.order == MatrixOrder::Transposed));
   const bool narrow = sizeOf(problem.dtype) == 1;
   std::vector<TileForm> forms;

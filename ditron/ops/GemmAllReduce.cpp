@@ -41,15 +41,9 @@ std::string tileText(const std::optional<OneLaunchTile> &given) {
                : std::string();
 }
 
-/// CallWords has a thread for each segment of each chunk, and as many gates for the other ranks.
+/// A chunk has a segment for each rank.
 uint32_t mostChunksOf(runtime::World &world) {
-  const uint32_t threads = 4 * world.rank(world.localRanks().front()).attributes().warpSize;
-  return std::max<uint32_t>(threads / world.numRanks(), 1);
-}
-
-bool hasTensorCopies(const runtime::World &world) {
-  Expected<TargetName> target = parseTargetName(world.target());
-  return target.isOk() && target->architecture.starts_with("sm_90");
+  return std::max<uint32_t>(CallWords::mostSegments(world) / world.numRanks(), 1);
 }
 
 int64_t tilesOf(const TileConfig &tile, int64_t rows, int64_t columns) {
@@ -442,9 +436,9 @@ KernelCall GemmAllReduce::gemmCall(const runtime::Rank &rank, const OperandPoint
   call.kernel = kernelName;
   call.numWarps = tile.numWarps;
   call.numStages = tile.numStages;
-  call.grid = {
-      static_cast<uint32_t>(hasTensorCopies(rank.world()) ? std::min<int64_t>(tiles, multiprocessors - kept) : tiles),
-      1, 1};
+  call.grid = {static_cast<uint32_t>(
+                   hasTensorCopies(rank.world().target()) ? std::min<int64_t>(tiles, multiprocessors - kept) : tiles),
+               1, 1};
   call.arguments = {{"a_ptr", operands[Operand::A]},
                     {"b_ptr", operands[Operand::B]},
                     {"partial_ptr", partial.on(id)},

@@ -101,8 +101,7 @@ Status verifyRank(std::string_view operation, const runtime::World &world, const
 }
 
 uint32_t blocksFor(const runtime::Rank &rank, int64_t tiles, uint32_t most) {
-  Expected<TargetName> target = parseTargetName(rank.world().target());
-  const bool persistent = target.isOk() && target->architecture.starts_with("sm_90");
+  const bool persistent = hasTensorCopies(rank.world().target());
   return static_cast<uint32_t>(
       persistent ? std::min<int64_t>(tiles, std::clamp<uint32_t>(most, 1, rank.attributes().multiprocessors)) : tiles);
 }

@@ -24,11 +24,6 @@ int64_t placesFor(const OneLaunchTile &shape, uint32_t multiprocessors, uint32_t
   return std::min<int64_t>(multiprocessors, blocks / concurrentCalls);
 }
 
-bool hasTensorCopies(const runtime::World &world) {
-  Expected<TargetName> target = parseTargetName(world.target());
-  return target.isOk() && target->architecture.starts_with("sm_90");
-}
-
 int64_t tilesOf(const TileConfig &tile, int64_t rows, int64_t columns) {
   return ceilDivide(rows, tile.blockM) * ceilDivide(columns, tile.blockN);
 }
@@ -136,7 +131,7 @@ void appendOneLaunchTile(KernelCall &call, const runtime::Rank &rank, const OneL
   call.arguments.emplace_back("BLOCK_M", tile.blockM);
   call.arguments.emplace_back("BLOCK_N", tile.blockN);
   call.arguments.emplace_back("BLOCK_K", tile.blockK);
-  call.arguments.emplace_back("TURNED", hasTensorCopies(rank.world()) && tile.blockN >= 64);
+  call.arguments.emplace_back("TURNED", hasTensorCopies(rank.world().target()) && tile.blockN >= 64);
   call.arguments.emplace_back("B_TRANSPOSED", options.weightOrder == MatrixOrder::Transposed);
   call.arguments.emplace_back("PRECISION", std::string(toString(options.precision)));
 }

@@ -11,6 +11,13 @@
 
 namespace ditron {
 
+bool TargetName::hasTensorCopies() const { return architecture.starts_with("sm_90"); }
+
+bool hasTensorCopies(std::string_view target) {
+  const Expected<TargetName> name = parseTargetName(target);
+  return name.isOk() && name->hasTensorCopies();
+}
+
 const std::vector<TargetName> &knownTargets() {
   static const std::vector<TargetName> targets = {{"sim:sm_80", "sm_80", true, 32},
                                                  {"sim:sm_90a", "sm_90a", true, 32},

@@ -20,6 +20,9 @@ struct TargetName {
   std::string architecture; ///< "sm_80".
   bool simulated = true;
   uint32_t warpSize = 32;
+
+  /// Whether tensors are copied between global and shared memory by single instructions, and warpgroups multiply what is there (Hopper).
+  bool hasTensorCopies() const;
 };
 
 /// The targets of this version.
@@ -27,6 +30,8 @@ const std::vector<TargetName> &knownTargets();
 
 /// Takes canonical names and the short ones; else an error that lists what is accepted.
 Expected<TargetName> parseTargetName(std::string_view text);
+/// Of the target with that name; unknown ones have none.
+bool hasTensorCopies(std::string_view target);
 
 } // namespace ditron
 #endif // DITRON_SUPPORT_TARGETNAME_H

@@ -84,10 +84,9 @@ Expected<AttentionPlan> parseAttentionPlan(std::string_view text) {
 
 AttentionPlan chooseAttentionPlan(const AttentionProblem &problem, std::string_view target) {
   AttentionPlan plan;
-  Expected<TargetName> name = parseTargetName(target);
   const int64_t widest = std::max(problem.headDim, problem.dimOfValues());
   const bool readsTransposed = problem.dtype == DataType::F8E4NV && !problem.valuesTransposed;
-  if (name.isOk() && name->architecture.starts_with("sm_90") && widest >= 64 && !readsTransposed &&
+  if (hasTensorCopies(target) && widest >= 64 && !readsTransposed &&
       (problem.queries > 64 || problem.valuesTransposed)) {
     plan.blockN = widest <= 128 && problem.dtype != DataType::F8E4NV ? 128 : 64;
     if (problem.pages) // the largest power of two that divides a page

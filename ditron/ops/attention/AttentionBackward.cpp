@@ -184,8 +184,7 @@ Expected<AttentionBackwardPlan> parseAttentionBackwardPlan(std::string_view text
 
 AttentionBackwardPlan chooseAttentionBackwardPlan(const AttentionProblem &problem, std::string_view target) {
   AttentionBackwardPlan plan;
-  Expected<TargetName> name = parseTargetName(target);
-  if (name.isOk() && name->architecture.starts_with("sm_90") && problem.headDim >= 64) {
+  if (hasTensorCopies(target) && problem.headDim >= 64) {
     plan.keys = {.blockM = 64, .blockN = 128, .movement = AttentionMovement::Descriptors};
     plan.queries = {.blockM = 128, .blockN = 64, .movement = AttentionMovement::Descriptors};
     if (problem.headDim == 64)

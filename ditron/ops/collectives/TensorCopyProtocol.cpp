@@ -45,7 +45,7 @@ private:
 Status TensorCopyProtocol::verifyDevice(std::span<const SizedPlan> plans) const {
   const std::string what = fmt::format("{} by tensor_copies", toString(options().kind));
   DITRON_ASSIGN_OR_RETURN(const TargetName target, parseTargetName(world().target()));
-  if (!target.architecture.starts_with("sm_90"))
+  if (!target.hasTensorCopies())
     return unsupported(fmt::format("{} on {}: GPUs of compute capability 9.0 have such copies", what, target.text));
   const uint64_t shared = world().rank(world().localRanks().front()).attributes().sharedBytesPerBlock;
   for (const SizedPlan &each : plans)

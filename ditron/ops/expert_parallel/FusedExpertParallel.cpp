@@ -212,7 +212,6 @@ FusedExpertParallel::Moves FusedExpertParallel::movesOf(const runtime::Rank &ran
   const TileConfig &tile = planValue.dispatchTile;
   const auto elementBytes = static_cast<int64_t>(sizeOf(options.dtype));
   constexpr int64_t bytesOfAccess = 16, leastChunk = 16;
-  const Expected<TargetName> target = parseTargetName(world->target());
   // STAGES of the device code share what the product's tiles, and its results on their way to the registers that store them, leave.
   constexpr int64_t sharedBytes = 227 * 1024, otherBytes = 4096, stages = 6, ahead = 4, leastBytes = 1024,
                     mostBytes = 7168;
@@ -223,8 +222,8 @@ FusedExpertParallel::Moves FusedExpertParallel::movesOf(const runtime::Rank &ran
   const int64_t most = std::min(left / stages, mostBytes) / bytesOfAccess * bytesOfAccess;
   const uint32_t warpSize = rank.attributes().warpSize;
   const int64_t chunks = ceilDivide(options.hidden * elementBytes, std::max(most, bytesOfAccess));
-  if (target.isOk() && target->architecture.starts_with("sm_90") && most >= leastBytes &&
-      planValue.unit <= (tile.numWarps - 1) * warpSize && planValue.unit * chunks >= ahead) {
+  if (hasTensorCopies(world->target()) && most >= leastBytes && planValue.unit <= (tile.numWarps - 1) * warpSize &&
+      planValue.unit * chunks >= ahead) {
     const int64_t elements = bytesOfAccess / elementBytes;
     return {ceilDivide(ceilDivide(options.hidden, chunks), elements) * elements, chunks};
   }

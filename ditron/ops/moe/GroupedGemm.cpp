@@ -79,7 +79,7 @@ Status verifyGroupedGemm(const GroupedGemmProblem &problem, const GemmPlan &plan
 GemmPlan chooseGroupedGemmPlan(const GroupedGemmProblem &problem, std::string_view target) {
   const Expected<TargetName> name = parseTargetName(target);
   const bool simulated = !name.isOk() || name->simulated;
-  const bool hopper = name.isOk() && name->architecture.starts_with("sm_90");
+  const bool hopper = hasTensorCopies(target);
   const int64_t rows = ceilDivide(std::max<int64_t>(problem.maxRows, 1), std::max(problem.experts, 1u));
   GemmPlan plan;
   plan.tile.blockK = simulated ? 32 : sizeOf(problem.dtype) == 1 ? scaled : 64; // of fp8 a block of scales

@@ -25,13 +25,11 @@ Status HeadAttentionTile::verify(std::string_view operation) const {
 }
 
 HeadAttentionTile HeadAttentionTile::chosen(int64_t headDim, std::string_view target) const {
-  const Expected<TargetName> name = parseTargetName(target);
-  const bool hasTensorCopies = name.isOk() && name->architecture.starts_with("sm_90");
   const bool isWide = headDim > 128;
   HeadAttentionTile tile = *this;
   const auto set = [](uint32_t &value, uint32_t byDefault) { value = value ? value : byDefault; };
   set(tile.blockM, isWide ? 64 : 128);
-  set(tile.blockN, isWide ? 32 : hasTensorCopies ? 128 : 64);
+  set(tile.blockN, isWide ? 32 : hasTensorCopies(target) ? 128 : 64);
   set(tile.numWarps, tile.blockM >= 128 ? 8 : 4);
   set(tile.numStages, 2);
   return tile;

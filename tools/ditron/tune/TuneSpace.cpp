@@ -25,8 +25,6 @@ using ops::TileConfig;
 /// What stages may take of a multiprocessor's shared memory, where the epilogue's part is not known.
 constexpr uint64_t otherSharedBytes = 16 << 10;
 
-bool hasTensorCopies(const TuneMachine &machine) { return machine.target.architecture.starts_with("sm_90"); }
-
 bool fitsSharedMemory(const TileConfig &tile, DataType dtype, const TuneMachine &machine) {
   const uint64_t bytes = uint64_t(tile.blockM + tile.blockN) * tile.blockK * sizeOf(dtype) * tile.numStages;
   return bytes + otherSharedBytes <= machine.gpu.sharedBytesPerBlock;
@@ -93,8 +91,8 @@ public:
   double gemm(const ops::GemmPlan &plan) const {
     TileConfig tile = plan.tile;
     tile.blockN = plan.columns();
-    return launch() +
-           product(tile, 0, 1) * (plan.movement == ops::GemmMovement::Pointers && hasTensorCopies(machine) ? 2 : 1);
+    return launch() + product(tile, 0, 1) *
+                          (plan.movement == ops::GemmMovement::Pointers && machine.target.hasTensorCopies() ? 2 : 1);
   }
 
   double tensorParallel(const TensorParallelPlan &plan) const {
@@ -228,7 +226,7 @@ std::vector<std::string> gemmPlans(const TuneProblem &problem, const TuneMachine
   std::vector<std::string> plans;
   const ops::GemmProblem gemm = {.m = problem.m, .n = problem.n, .k = problem.k, .dtype = problem.dtype};
   for (const ops::GemmMovement movement : {ops::GemmMovement::Descriptors, ops::GemmMovement::Pointers}) {
-    if (movement == ops::GemmMovement::Descriptors && !hasTensorCopies(machine))
+    if (movement == ops::GemmMovement::Descriptors && !machine.target.hasTensorCopies())
       continue;
     for (const TileConfig &tile : productTiles(problem.dtype, machine))
       if (const ops::GemmPlan plan = {movement, tile}; ops::verifyGemm(gemm, plan).isOk())
@@ -283,11 +281,11 @@ std::vector<std::string> tensorParallelPlans(const TuneProblem &problem, const T
 bool hasForm(ops::CollectiveKind kind, ops::CollectiveForm form, const TuneMachine &machine, DataType dtype) {
   const bool isMulticast = form == ops::CollectiveForm::Multimem || form == ops::CollectiveForm::OneShotMultimem;
   if (form == ops::CollectiveForm::TensorCopies)
-    return hasTensorCopies(machine);
+    return machine.target.hasTensorCopies();
   // The runtime maps no multicast memory on real GPUs.
   const bool isAdded = dtype == DataType::BF16 || dtype == DataType::F16 || dtype == DataType::F32;
-  return !isMulticast ||
-         (machine.target.simulated && hasTensorCopies(machine) && (isAdded || kind == ops::CollectiveKind::AllGather));
+  return !isMulticast || (machine.target.simulated && machine.target.hasTensorCopies() &&
+                          (isAdded || kind == ops::CollectiveKind::AllGather));
 }
 
 std::vector<std::string> collectivePlans(ops::CollectiveKind kind, const TuneProblem &problem,
