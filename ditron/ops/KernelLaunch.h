@@ -13,6 +13,7 @@
 #include "ditron/runtime/World.h"
 
 #include <array>
+#include <optional>
 #include <span>
 
 namespace ditron::ops {
@@ -35,6 +36,9 @@ inline runtime::Argument orNone(bool isGiven, runtime::Pointer pointer) {
   return isGiven ? runtime::Argument(pointer) : runtime::Argument(runtime::None());
 }
 inline runtime::Argument orNone(runtime::Pointer pointer) { return orNone(pointer.address != nullptr, pointer); }
+inline runtime::Argument orNone(const std::optional<runtime::Pointer> &pointer) {
+  return orNone(pointer.value_or(runtime::Pointer()));
+}
 
 struct KernelCall {
   std::string_view source; ///< As kernelSource names it.

@@ -2,12 +2,11 @@
 #include "ditron/ops/attention/AttentionArguments.h"
 
 #include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/attention/Heads.h"
 
 #include "ditron/support/TargetName.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstdio>
 #include <fmt/format.h>
 
@@ -46,7 +45,7 @@ Status verify(const AttentionProblem &problem, const AttentionOperands &operands
 
 } // namespace
 
-double AttentionProblem::scaleOfScores() const { return scale.value_or(1.0 / std::sqrt(static_cast<double>(headDim))); }
+double AttentionProblem::scaleOfScores() const { return ops::scaleOfScores(scale, headDim); }
 
 double AttentionProblem::flops() const {
   double pairs = static_cast<double>(queries) * static_cast<double>(keys);
@@ -121,7 +120,6 @@ Expected<PreparedCall> prepareAttention(runtime::KernelProvider &kernels, runtim
   DITRON_RETURN_IF_ERROR(verify(problem, operands));
   const AttentionPlan chosen = plan ? *plan : chooseFor(problem, kernels.target(), operands);
   DITRON_RETURN_IF_ERROR(verifyAttentionPlan(operation, problem, chosen));
-  const auto pointer = [](const std::optional<runtime::Pointer> &p) { return orNone(p.value_or(runtime::Pointer())); };
   KernelCall call;
   call.numWarps = chosen.numWarps;
   call.numStages = chosen.numStages;
@@ -129,10 +127,10 @@ Expected<PreparedCall> prepareAttention(runtime::KernelProvider &kernels, runtim
                     {"k_ptr", operands.k},
                     {"v_ptr", operands.v},
                     {"out_ptr", operands.out},
-                    {"lse_ptr", pointer(operands.lse)},
-                    {"sinks_ptr", pointer(operands.sinks)},
-                    {"key_lengths_ptr", pointer(operands.keyLengths)},
-                    {"table_ptr", pointer(operands.blockTable)},
+                    {"lse_ptr", orNone(operands.lse)},
+                    {"sinks_ptr", orNone(operands.sinks)},
+                    {"key_lengths_ptr", orNone(operands.keyLengths)},
+                    {"table_ptr", orNone(operands.blockTable)},
                     {"heads", problem.heads},
                     {"queries", problem.queries},
                     {"keys", problem.keys},

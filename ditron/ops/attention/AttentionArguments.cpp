@@ -2,10 +2,9 @@
 #include "ditron/ops/attention/AttentionArguments.h"
 
 #include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/attention/Heads.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <fmt/format.h>
 #include <numbers>
 
@@ -26,9 +25,7 @@ Status verifySizes(std::string_view operation, const AttentionProblem &problem) 
     return invalidArgument(fmt::format("{}: batch {}, heads {}, kvHeads {}, queries {}, keys {}; all must be positive",
                                        operation, problem.batch, problem.heads, problem.kvHeads, problem.queries,
                                        problem.keys));
-  if (problem.heads % problem.kvHeads != 0)
-    return invalidArgument(fmt::format("{}: {} heads on {} heads of K and V; the second must divide the first",
-                                       operation, problem.heads, problem.kvHeads));
+  DITRON_RETURN_IF_ERROR(verifyHeadGroups(operation, problem.heads, problem.kvHeads));
   for (int64_t dim : {problem.headDim, problem.dimOfValues()})
     if (!isHeadSize(dim))
       return unsupported(
@@ -72,7 +69,6 @@ void addOptions(KernelCall &call, const AttentionProblem &problem, const std::op
                 const std::optional<runtime::Pointer> &queryOffsets,
                 const std::optional<runtime::Pointer> &keyOffsets) {
   const runtime::None none;
-  const auto pointer = [](const std::optional<runtime::Pointer> &p) { return orNone(p.value_or(runtime::Pointer())); };
   call.arguments.insert(call.arguments.end(),
                         {{"CAUSAL", problem.causal},
                          {"HEAD_DIM", problem.headDim},
@@ -80,9 +76,9 @@ void addOptions(KernelCall &call, const AttentionProblem &problem, const std::op
                          {"window", problem.window ? runtime::Argument(*problem.window) : runtime::Argument(none)},
                          {"soft_cap", problem.softCap ? runtime::Argument(*problem.softCap * std::numbers::log2e)
                                                       : runtime::Argument(none)},
-                         {"slopes_ptr", pointer(slopes)},
-                         {"query_offsets_ptr", pointer(queryOffsets)},
-                         {"key_offsets_ptr", pointer(keyOffsets)}});
+                         {"slopes_ptr", orNone(slopes)},
+                         {"query_offsets_ptr", orNone(queryOffsets)},
+                         {"key_offsets_ptr", orNone(keyOffsets)}});
 }
 
 void addExtents(KernelCall &call, const AttentionProblem &problem) {
@@ -117,7 +113,6 @@ Status verifyAttention(std::string_view operation, const AttentionProblem &probl
 }
 
 Status verifyAttentionPlan(std::string_view operation, const AttentionProblem &problem, const AttentionPlan &plan) {
-  const auto isTileSize = [](uint32_t size) { return size >= 16 && size <= 256 && std::has_single_bit(size); };
   if (!isTileSize(plan.blockM) || !isTileSize(plan.blockN))
     return invalidArgument(fmt::format("{}: tiles of {}x{}; powers of two from 16 to 256 are accepted", operation,
                                        plan.blockM, plan.blockN));

@@ -4,6 +4,7 @@
 #include "ditron/ops/GemmKernels.h"
 #include "ditron/ops/attention/AttentionArguments.h"
 
+#include "ditron/ops/attention/Heads.h"
 #include "ditron/support/TargetName.h"
 
 #include <fmt/format.h>
@@ -18,9 +19,7 @@ constexpr int64_t rowPadding = 128;
 
 Status verify(const AttentionProblem &problem, const AttentionBackwardOperands &operands,
               const AttentionBackwardPlan &plan) {
-  if (problem.dtype != DataType::BF16 && problem.dtype != DataType::F16)
-    return unsupported(
-        fmt::format("{}: operands of type {}; bf16 and fp16 are accepted", operation, ditron::toString(problem.dtype)));
+  DITRON_RETURN_IF_ERROR(verifyHalfOperands(operation, problem.dtype));
   DITRON_RETURN_IF_ERROR(verifyAttention(operation, problem));
   if (problem.headDim > 128 || problem.dimOfValues() != problem.headDim)
     return unsupported(fmt::format("{}: heads of {} elements, of V {}; up to 128 are accepted, the same of both",
@@ -85,13 +84,12 @@ private:
     call.kernel = "gradient_rows";
     call.grid = {static_cast<uint32_t>(ceilDivide(problem.queries, rowPadding) * rowPadding / blockM),
                  static_cast<uint32_t>(problem.batch * problem.heads), 1};
-    call.arguments = {
-        {"out_ptr", operands.out},   {"gradient_ptr", operands.gradient},
-        {"lse_ptr", operands.lse},   {"padded_lse_ptr", paddedLse},
-        {"delta_ptr", deltaPointer}, {"batches", problem.batch},
-        {"heads", problem.heads},    {"queries", problem.queries},
-        {"padded", padded},          {"HEAD_DIM", problem.headDim},
-        {"BLOCK_M", blockM},         {"query_offsets_ptr", orNone(operands.queryOffsets.value_or(runtime::Pointer()))}};
+    call.arguments = {{"out_ptr", operands.out},   {"gradient_ptr", operands.gradient},
+                      {"lse_ptr", operands.lse},   {"padded_lse_ptr", paddedLse},
+                      {"delta_ptr", deltaPointer}, {"batches", problem.batch},
+                      {"heads", problem.heads},    {"queries", problem.queries},
+                      {"padded", padded},          {"HEAD_DIM", problem.headDim},
+                      {"BLOCK_M", blockM},         {"query_offsets_ptr", orNone(operands.queryOffsets)}};
     addStrides(call, "q", queryStrides(problem, problem.headDim));
     return PreparedCall::create(kernels, rank, call);
   }

@@ -2,9 +2,9 @@
 #include "ditron/ops/attention_decode/DecodeProblem.h"
 
 #include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/attention/Heads.h"
 
 #include <bit>
-#include <cmath>
 #include <cstdio>
 #include <fmt/format.h>
 #include <numbers>
@@ -69,20 +69,14 @@ DecodePlan chooseDecodePlan(const DecodeProblem &problem, const runtime::DeviceA
 }
 
 Status verifyDecode(std::string_view operation, const DecodeProblem &problem, const DecodePlan &plan) {
-  if (problem.dtype != DataType::BF16 && problem.dtype != DataType::F16)
-    return unsupported(
-        fmt::format("{}: operands of type {}; bf16 and fp16 are accepted", operation, ditron::toString(problem.dtype)));
+  DITRON_RETURN_IF_ERROR(verifyHalfOperands(operation, problem.dtype));
   if (problem.batch < 1 || problem.heads < 1 || problem.kvHeads < 1 || problem.queries < 1)
     return invalidArgument(fmt::format("{}: batch {}, heads {}, kvHeads {}, queries {}; all must be positive",
                                        operation, problem.batch, problem.heads, problem.kvHeads, problem.queries));
   if (problem.batch > mostBatch)
     return invalidArgument(fmt::format("{}: batch {}; at most {} is accepted", operation, problem.batch, mostBatch));
-  if (problem.heads % problem.kvHeads != 0)
-    return invalidArgument(fmt::format("{}: {} heads on {} heads of K and V; the second must divide the first",
-                                       operation, problem.heads, problem.kvHeads));
-  if (!std::has_single_bit(static_cast<uint64_t>(problem.headDim)) || problem.headDim < 16 || problem.headDim > 256)
-    return unsupported(
-        fmt::format("{}: heads of {} elements; 16, 32, 64, 128 and 256 are accepted", operation, problem.headDim));
+  DITRON_RETURN_IF_ERROR(verifyHeadGroups(operation, problem.heads, problem.kvHeads));
+  DITRON_RETURN_IF_ERROR(verifyPlainHeadSize(operation, problem.headDim));
   const KeyLayout &keys = problem.keys;
   if (keys.pageSize < 0 || keys.pageStride < 0 || keys.rowStride < 0 || keys.headStride < 0 || keys.tableStride < 0)
     return invalidArgument(
@@ -92,7 +86,7 @@ Status verifyDecode(std::string_view operation, const DecodeProblem &problem, co
   if (keys.rowStride == 0)
     return invalidArgument(
         fmt::format("{}: keys 0 elements apart; KeyLayout says where they lie, and it is not given", operation));
-  if (!std::has_single_bit(plan.blockN) || plan.blockN < 16 || plan.blockN > 256)
+  if (!isTileSize(plan.blockN))
     return invalidArgument(
         fmt::format("{}: steps of {} keys; powers of two from 16 to 256 are accepted", operation, plan.blockN));
   if (plan.blocksPerMultiprocessor < 1 || plan.blocksPerMultiprocessor > 32)
@@ -149,8 +143,7 @@ KernelCall decodeCall(const runtime::Rank &rank, const DecodeProblem &problem, c
                     {"stride_row", keys.rowStride},
                     {"stride_head", keys.headStride},
                     {"stride_table", keys.tableStride},
-                    {"score_scale", problem.scale.value_or(1.0 / std::sqrt(static_cast<double>(problem.headDim))) *
-                                        std::numbers::log2e},
+                    {"score_scale", scaleOfScores(problem.scale, problem.headDim) * std::numbers::log2e},
                     {"HEAD_DIM", problem.headDim},
                     {"PAGE_SIZE", keys.pageSize},
                     {"BATCH", std::bit_ceil(static_cast<uint64_t>(problem.batch))},

@@ -2,10 +2,9 @@
 #include "ditron/ops/sequence_parallel/HeadAttention.h"
 
 #include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/attention/Heads.h"
 #include "ditron/support/TargetName.h"
 
-#include <bit>
-#include <cmath>
 #include <fmt/format.h>
 #include <numbers>
 
@@ -17,7 +16,7 @@ std::string HeadAttentionTile::text() const {
 
 Status HeadAttentionTile::verify(std::string_view operation) const {
   for (auto [name, block] : {std::pair("blockM", blockM), std::pair("blockN", blockN)})
-    if (block != 0 && (!std::has_single_bit(block) || block < 16 || block > 256))
+    if (block != 0 && !isTileSize(block))
       return invalidArgument(
           fmt::format("{}: {} {}; powers of two from 16 to 256 are accepted, or 0 for the library's choice", operation,
                       name, block));
@@ -35,23 +34,15 @@ HeadAttentionTile HeadAttentionTile::chosen(int64_t headDim, std::string_view ta
   return tile;
 }
 
-double HeadAttentionProblem::scaleOfScores() const {
-  return scale.value_or(1.0 / std::sqrt(static_cast<double>(headDim)));
-}
+double HeadAttentionProblem::scaleOfScores() const { return ops::scaleOfScores(scale, headDim); }
 
 Status verifyHeads(std::string_view operation, const HeadAttentionProblem &problem) {
-  if (problem.dtype != DataType::BF16 && problem.dtype != DataType::F16)
-    return unsupported(
-        fmt::format("{}: operands of type {}; bf16 and fp16 are accepted", operation, ditron::toString(problem.dtype)));
+  DITRON_RETURN_IF_ERROR(verifyHalfOperands(operation, problem.dtype));
   if (problem.batch < 1 || problem.heads < 1 || problem.kvHeads < 1 || problem.tokens < 1)
     return invalidArgument(fmt::format("{}: batch {}, heads {}, kvHeads {}, tokens {}; all must be positive", operation,
                                        problem.batch, problem.heads, problem.kvHeads, problem.tokens));
-  if (problem.heads % problem.kvHeads != 0)
-    return invalidArgument(fmt::format("{}: {} heads on {} heads of K and V; the second must divide the first",
-                                       operation, problem.heads, problem.kvHeads));
-  if (!std::has_single_bit(static_cast<uint64_t>(problem.headDim)) || problem.headDim < 16 || problem.headDim > 256)
-    return unsupported(
-        fmt::format("{}: heads of {} elements; 16, 32, 64, 128 and 256 are accepted", operation, problem.headDim));
+  DITRON_RETURN_IF_ERROR(verifyHeadGroups(operation, problem.heads, problem.kvHeads));
+  DITRON_RETURN_IF_ERROR(verifyPlainHeadSize(operation, problem.headDim));
   if (problem.scaleOfScores() <= 0)
     return unsupported(fmt::format("{}: the scale {}; positive ones are accepted", operation, problem.scaleOfScores()));
   constexpr int64_t mostTokens = int64_t{1} << 30; // positions are 32 bits wide
