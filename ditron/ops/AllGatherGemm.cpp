@@ -84,9 +84,7 @@ bool AllGatherGemm::usesOneLaunch(int64_t rows) const {
 }
 
 Schedule AllGatherGemm::scheduleFor(int64_t rows, int64_t columns) const {
-  const std::optional<TensorParallelPlan> plan =
-      choice.planFor({{"m", rows}, {"n", columns}, {"k", optionValues.depth}});
-  return plan && plan->form == TensorParallelForm::Unfused ? Schedule::Unfused : optionValues.schedule;
+  return scheduleOf(choice.planFor({{"m", rows}, {"n", columns}, {"k", optionValues.depth}}), optionValues.schedule);
 }
 
 std::string AllGatherGemm::planText(int64_t rows, int64_t columns) const {

@@ -139,17 +139,19 @@ Status verifySpans(std::string_view operation, const RowStrides &strides, const 
   return Status::ok();
 }
 
+void appendColumnEpilogue(KernelCall &call, const GemmEpilogue &epilogue, const EpilogueOperands &operands,
+                          int64_t biasColumns) {
+  call.arguments.emplace_back("b_scale_ptr", orNone(epilogue.scalesB != Scaling::None, operands.scalesB));
+  call.arguments.emplace_back("bias_ptr", orNone(epilogue.bias.has_value(), operands.bias));
+  call.arguments.emplace_back("bias_columns", epilogue.bias ? biasColumns : 0);
+  call.arguments.emplace_back("COLUMN_SCALES", epilogue.scalesB == Scaling::Vector);
+}
+
 void appendEpilogue(KernelCall &call, const GemmEpilogue &epilogue, const EpilogueOperands &operands,
                     int64_t biasColumns) {
-  auto add = [&](const char *name, bool isThere, runtime::Pointer pointer) {
-    call.arguments.emplace_back(name, orNone(isThere, pointer));
-  };
-  add("a_scale_ptr", epilogue.scalesA != Scaling::None, operands.scalesA);
-  add("b_scale_ptr", epilogue.scalesB != Scaling::None, operands.scalesB);
-  add("bias_ptr", epilogue.bias.has_value(), operands.bias);
-  call.arguments.emplace_back("bias_columns", epilogue.bias ? biasColumns : 0);
+  call.arguments.emplace_back("a_scale_ptr", orNone(epilogue.scalesA != Scaling::None, operands.scalesA));
   call.arguments.emplace_back("ROW_SCALES", epilogue.scalesA == Scaling::Vector);
-  call.arguments.emplace_back("COLUMN_SCALES", epilogue.scalesB == Scaling::Vector);
+  appendColumnEpilogue(call, epilogue, operands, biasColumns);
 }
 
 void appendActivation(KernelCall &call, const GemmEpilogue &epilogue) {

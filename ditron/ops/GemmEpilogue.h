@@ -85,6 +85,9 @@ Status verifySpans(std::string_view operation, const RowStrides &strides, const 
 /// Adds the arguments that kernels/product takes, but the activation. `biasColumns`: 0 on ranks that leave the bias to another.
 void appendEpilogue(KernelCall &call, const GemmEpilogue &epilogue, const EpilogueOperands &operands,
                     int64_t biasColumns);
+/// The same without scales of A, for kernels that have none.
+void appendColumnEpilogue(KernelCall &call, const GemmEpilogue &epilogue, const EpilogueOperands &operands,
+                          int64_t biasColumns);
 void appendActivation(KernelCall &call, const GemmEpilogue &epilogue);
 
 } // namespace ditron::ops

@@ -115,27 +115,25 @@ bool GemmReduceScatter::usesOneLaunch(int64_t rows) const {
   return tile && tile->tile.blockM >= rows; // one row of tiles
 }
 
-bool GemmReduceScatter::isUnfused(int64_t rows) const { return scheduleFor(rows, /*depth=*/0) == Schedule::Unfused; }
+bool GemmReduceScatter::isSequence(int64_t rows) const {
+  return exchange && rows % world->numRanks() == 0 && scheduleFor(rows, /*depth=*/0) == Schedule::Unfused;
+}
 
 Status GemmReduceScatter::makeCollective() {
   // Sums have the type of what is sent.
   if (world->numNodes() > 1 || partialType() != optionValues.typeOfResult())
     return Status::ok();
-  int64_t before = 0;
-  for (const RowsPlan &each : choice.byRows({{"n", optionValues.columns}})) {
-    if (before < optionValues.maxRows && isUnfused(std::min(each.mostRows, optionValues.maxRows)))
-      mostSequenceRows = std::min(each.mostRows, optionValues.maxRows);
-    before = each.mostRows;
-  }
-  if (mostSequenceRows == 0)
+  const int64_t rows = choice.mostRows(optionValues.maxRows, {{"n", optionValues.columns}}, [&](const auto &plan) {
+    return scheduleOf(plan, optionValues.schedule) == Schedule::Unfused;
+  });
+  if (rows == 0)
     return Status::ok();
-  DITRON_ASSIGN_OR_RETURN(exchange,
-                          Collective::create(*world, *kernels,
-                                             {.kind = CollectiveKind::ReduceScatter,
-                                              .dtype = optionValues.typeOfResult(),
-                                              .maxElements = ceilDivide(mostSequenceRows, int64_t{world->numRanks()}) *
-                                                             optionValues.columns,
-                                              .concurrentCalls = optionValues.concurrentCalls}));
+  DITRON_ASSIGN_OR_RETURN(
+      exchange, Collective::create(*world, *kernels,
+                                   {.kind = CollectiveKind::ReduceScatter,
+                                    .dtype = optionValues.typeOfResult(),
+                                    .maxElements = ceilDivide(rows, int64_t{world->numRanks()}) * optionValues.columns,
+                                    .concurrentCalls = optionValues.concurrentCalls}));
   return Status::ok();
 }
 
@@ -143,8 +141,7 @@ Schedule GemmReduceScatter::scheduleFor(int64_t rows, int64_t depth) const {
   PlanSizes sizes = {{"m", rows}, {"n", optionValues.columns}};
   if (depth > 0)
     sizes.emplace_back("k", depth);
-  const std::optional<TensorParallelPlan> plan = choice.planFor(sizes);
-  return plan && plan->form == TensorParallelForm::Unfused ? Schedule::Unfused : optionValues.schedule;
+  return scheduleOf(choice.planFor(sizes), optionValues.schedule);
 }
 
 std::string GemmReduceScatter::planText(int64_t rows, int64_t depth) const {

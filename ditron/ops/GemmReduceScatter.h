@@ -81,10 +81,7 @@ private:
   bool usesOneLaunch(int64_t rows) const;
   Schedule scheduleFor(int64_t rows, int64_t depth) const;
   /// Unfused calls with as many rows for each rank are two launches, the product and a ReduceScatter. Of the rows alone: ranks may have other depths.
-  bool isSequence(int64_t rows) const {
-    return exchange && rows <= mostSequenceRows && rows % world->numRanks() == 0 && isUnfused(rows);
-  }
-  bool isUnfused(int64_t rows) const;
+  bool isSequence(int64_t rows) const;
   Status makeCollective();
   TileConfig tileFor(int64_t rows, int64_t depth) const { return choice.tileFor(rows, optionValues.columns, depth); }
   Status allocateOneLaunch();
@@ -107,8 +104,7 @@ private:
   bool isOneLaunchByTables = false; ///< Else all calls of oneLaunchRows are.
   CallWords words;
   OneLaunch oneLaunch;
-  std::optional<Collective> exchange; ///< Of sequences.
-  int64_t mostSequenceRows = 0;
+  std::optional<Collective> exchange;          ///< Of sequences.
   std::optional<NodeSums> nodes;               ///< Of a world of several; instead of the next two.
   runtime::SymmetricBuffer scatter;            ///< [ranks, rows per rank, columns]: slot s is filled by rank s
   runtime::SymmetricBuffer arrived;            ///< [ranks] signals

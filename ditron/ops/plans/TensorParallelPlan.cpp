@@ -143,15 +143,9 @@ std::vector<RowsPlan> TensorParallelChoice::byRows(const PlanSizes &others) cons
 }
 
 int64_t TensorParallelChoice::oneLaunchRows(int64_t most, const PlanSizes &others) const {
-  int64_t rows = 0, before = 0;
   if (!setting.plan && world->numNodes() > 1)
     return 0;
-  for (const RowsPlan &each : byRows(others)) {
-    if (before < most && each.plan && isOneLaunch(each.plan->form))
-      rows = std::min(each.mostRows, most);
-    before = each.mostRows;
-  }
-  return rows;
+  return mostRows(most, others, [](const auto &plan) { return plan && isOneLaunch(plan->form); });
 }
 
 bool TensorParallelChoice::saysOneLaunch(int64_t rows, const PlanSizes &others) const {

@@ -67,6 +67,11 @@ struct TensorParallelSetting {
   GemmEpilogue epilogue = {};                        ///< The same.
 };
 
+/// Of a call of more than one launch: as the plan says, where it is unfused, else as the options do.
+inline Schedule scheduleOf(const std::optional<TensorParallelPlan> &plan, Schedule ofOptions) {
+  return plan && plan->form == TensorParallelForm::Unfused ? Schedule::Unfused : ofOptions;
+}
+
 /// How an operator carries out which of its calls: as the options say, else the tables, else the library's model of the GPU. Sizes as
 /// in tensor_parallel.plans; those that are not known yet fit every row.
 class TensorParallelChoice {
@@ -78,6 +83,17 @@ public:
   /// None where the tables have no row.
   std::optional<TensorParallelPlan> planFor(const PlanSizes &sizes) const;
   std::vector<RowsPlan> byRows(const PlanSizes &others) const;
+  /// The most rows, up to `most`, of calls whose plan (none where the tables have no row) `predicate` accepts; 0: there are none.
+  template <typename Predicate>
+  int64_t mostRows(int64_t most, const PlanSizes &others, const Predicate &predicate) const {
+    int64_t rows = 0, before = 0;
+    for (const RowsPlan &each : byRows(others)) {
+      if (before < most && predicate(each.plan))
+        rows = std::min(each.mostRows, most);
+      before = each.mostRows;
+    }
+    return rows;
+  }
   /// The most rows, up to `most`, of calls that are one launch; 0: none are, and none are by tables where there are several nodes.
   int64_t oneLaunchRows(int64_t most, const PlanSizes &others) const;
   /// Whether calls of so many rows are.

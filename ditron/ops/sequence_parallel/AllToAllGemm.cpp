@@ -155,10 +155,7 @@ KernelCall AllToAllGemm::productCall(const runtime::Rank &rank, const OperandPoi
                     {"CHUNKS", chunkCount},
                     {"B_TRANSPOSED", optionValues.weightOrder == MatrixOrder::Transposed}};
   appendTileArguments(call, tile, MultiplyPrecision::Tf32);
-  appendEpilogue(call, optionValues.epilogue, operands.epilogue(), shape.size);
-  std::erase_if(call.arguments, [](const auto &argument) {
-    return argument.first == "a_scale_ptr" || argument.first == "ROW_SCALES"; // there are none
-  });
+  appendColumnEpilogue(call, optionValues.epilogue, operands.epilogue(), shape.size);
   appendActivation(call, optionValues.epilogue);
   return call;
 }
