@@ -6,6 +6,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
 #include "ditron/ops/Reference.h"
+#include "ditron/ops/attention/AttentionReference.h"
 #include "ditron/ops/sequence_parallel/AllGatherAttention.h"
 
 #include <fmt/format.h>
@@ -42,27 +43,26 @@ struct AttentionData {
     q = randomFloats(heads * tokens * depth, seed, -2, 2, options.dtype);
     k = randomFloats(kvHeads * tokens * depth, seed + 1, -2, 2, options.dtype);
     v = randomFloats(kvHeads * tokens * depth, seed + 2, -2, 2, options.dtype);
-    out.assign(q.size(), 0);
-    const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(depth)));
-    std::vector<double> scores(tokens);
+    const auto element = [&](const std::vector<float> &values, int64_t headsOfBatch) {
+      return [&, headsOfBatch](int64_t batch, int64_t head, int64_t token, int64_t column) -> double {
+        return values[((batch * headsOfBatch + head) * tokens + token) * depth + column];
+      };
+    };
+    const ops::AttentionReference plain({.batch = options.batch,
+                                         .heads = options.heads,
+                                         .kvHeads = options.kvHeads,
+                                         .queries = tokens,
+                                         .keys = tokens,
+                                         .headDim = depth,
+                                         .causal = options.causal,
+                                         .scale = options.scale},
+                                        element(q, options.heads), element(k, options.kvHeads),
+                                        element(v, options.kvHeads));
     for (int64_t head = 0; head < heads; ++head)
       for (int64_t query = 0; query < tokens; ++query) {
-        const float *keys = &k[head / (options.heads / options.kvHeads) * tokens * depth],
-                    *values = &v[head / (options.heads / options.kvHeads) * tokens * depth];
-        const int64_t seen = options.causal ? query + 1 : tokens;
-        double largest = -INFINITY, sum = 0;
-        for (int64_t key = 0; key < seen; ++key) {
-          scores[key] = 0;
-          for (int64_t d = 0; d < depth; ++d)
-            scores[key] += double(q[(head * tokens + query) * depth + d]) * keys[key * depth + d];
-          largest = std::max(largest, scores[key] *= scale);
-        }
-        for (int64_t key = 0; key < seen; ++key)
-          sum += scores[key] = std::exp(scores[key] - largest);
-        for (int64_t key = 0; key < seen; ++key)
-          for (int64_t d = 0; d < depth; ++d)
-            out[(head * tokens + query) * depth + d] += scores[key] / sum * values[key * depth + d];
-        lse.push_back(largest + std::log(sum));
+        const ops::AttentionReference::Row row = plain.row(head / options.heads, head % options.heads, query);
+        out.insert(out.end(), row.out.begin(), row.out.end());
+        lse.push_back(row.lse);
       }
   }
   /// [heads, own tokens, width] of [heads, tokens, width].

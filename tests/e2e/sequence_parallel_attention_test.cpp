@@ -6,6 +6,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
 #include "ditron/ops/Reference.h"
+#include "ditron/ops/attention/AttentionReference.h"
 #include "ditron/ops/layers/SequenceParallelAttention.h"
 
 #include <fmt/format.h>
@@ -56,28 +57,25 @@ std::vector<double> expectedLayer(const ops::SequenceParallelAttentionOptions &o
   const int64_t columns = (o.heads + 2 * o.kvHeads) * o.headDim, width = o.heads * o.headDim;
   const std::vector<float> projected =
       rounded(o.dtype, ops::referenceProduct(x, turned(qkv, columns, o.hidden), o.batch * tokens, columns, o.hidden));
-  std::vector<double> attended(o.batch * tokens * width, 0.0);
+  const auto element = [&](int64_t firstHead) {
+    return [&, firstHead](int64_t batch, int64_t head, int64_t token, int64_t column) -> double {
+      return projected[(batch * tokens + token) * columns + (firstHead + head) * o.headDim + column];
+    };
+  };
+  const ops::AttentionReference plain({.batch = o.batch,
+                                       .heads = o.heads,
+                                       .kvHeads = o.kvHeads,
+                                       .queries = tokens,
+                                       .keys = tokens,
+                                       .headDim = o.headDim,
+                                       .causal = o.causal},
+                                      element(0), element(o.heads), element(o.heads + o.kvHeads));
+  std::vector<double> attended;
   for (int64_t s = 0; s < o.batch; ++s)
-    for (int64_t head = 0; head < o.heads; ++head)
-      for (int64_t query = 0; query < tokens; ++query) {
-        const int64_t kvHead = head / (o.heads / o.kvHeads);
-        const auto at = [&](int64_t token, int64_t column) {
-          return double(projected[(s * tokens + token) * columns + column]);
-        };
-        const int64_t seen = o.causal ? query + 1 : tokens;
-        std::vector<double> powers(seen);
-        double largest = -INFINITY, sum = 0;
-        for (int64_t key = 0; key < seen; ++key) {
-          for (int64_t d = 0; d < o.headDim; ++d)
-            powers[key] += at(query, head * o.headDim + d) * at(key, (o.heads + kvHead) * o.headDim + d);
-          largest = std::max(largest, powers[key] /= std::sqrt(static_cast<double>(o.headDim)));
-        }
-        for (double &power : powers)
-          sum += power = std::exp(power - largest);
-        for (int64_t key = 0; key < seen; ++key)
-          for (int64_t d = 0; d < o.headDim; ++d)
-            attended[(s * tokens + query) * width + head * o.headDim + d] +=
-                powers[key] / sum * at(key, (o.heads + o.kvHeads + kvHead) * o.headDim + d);
+    for (int64_t query = 0; query < tokens; ++query)
+      for (int64_t head = 0; head < o.heads; ++head) {
+        const std::vector<double> row = plain.row(s, head, query).out;
+        attended.insert(attended.end(), row.begin(), row.end());
       }
   return ops::referenceProduct(rounded(o.dtype, attended), turned(out, o.hidden, width), o.batch * tokens, o.hidden,
                                width);

@@ -1,15 +1,15 @@
 //===- AllGatherAttentionBench.cpp - ditron bench ag_attention ---------------------------------------------------------------===//
 //
-// Attention to the keys of all ranks: overlapped with their way here, and behind it. Some rows of every result are compared with plain loops in double precision.
+// Attention to the keys of all ranks: overlapped with their way here, and behind it. Some rows of every result are compared with the plain reference.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "bench/KernelBench.h"
 #include "bench/RankBench.h"
 #include "overlap/OverlapCommands.h"
 
+#include "ditron/ops/attention/AttentionReference.h"
 #include "ditron/ops/sequence_parallel/AllGatherAttention.h"
 
-#include <cmath>
 #include <fmt/format.h>
 
 namespace ditron::tool {
@@ -104,32 +104,29 @@ Status AllGatherAttentionBench::check(const ops::AllGatherAttention &op, runtime
     DITRON_ASSIGN_OR_RETURN(std::vector<float> values, memory[id].out.downloadFloats());
     results.push_back(std::move(values));
   }
+  const auto element = [&](uint64_t salt, int64_t headsOfBatch) {
+    return [&, salt, headsOfBatch](int64_t batch, int64_t head, int64_t token, int64_t column) -> double {
+      const auto [rank, row] = placeOf(sections, batch * headsOfBatch + head, token);
+      return data->at(salt + 3 * rank, row * depth + column);
+    };
+  };
+  const ops::AttentionReference plain({.batch = attention.batch,
+                                       .heads = attention.heads,
+                                       .kvHeads = attention.kvHeads,
+                                       .queries = tokens,
+                                       .keys = tokens,
+                                       .headDim = depth,
+                                       .causal = attention.causal},
+                                      element(1, attention.heads), element(2, attention.kvHeads),
+                                      element(3, attention.kvHeads));
   RelativeError error(dtype);
   constexpr int64_t samples = 13;
   for (int64_t i = 0; i < samples; ++i) {
     const int64_t index = i * (heads * tokens - 1) / (samples - 1), head = index / tokens, query = index % tokens;
     const auto [rank, row] = placeOf(sections, head, query);
-    const int64_t seen = attention.causal ? query + 1 : tokens;
-    std::vector<double> scores(seen), sums(depth);
-    double largest = -INFINITY, total = 0;
-    const auto keyPlace = [&](int64_t key) {
-      return placeOf(sections, head / (attention.heads / attention.kvHeads), key);
-    };
-    for (int64_t key = 0; key < seen; ++key) {
-      const auto [source, place] = keyPlace(key);
-      for (int64_t d = 0; d < depth; ++d)
-        scores[key] += double(data->at(1 + 3 * rank, row * depth + d)) * data->at(2 + 3 * source, place * depth + d);
-      largest = std::max(largest, scores[key] /= std::sqrt(static_cast<double>(depth)));
-    }
-    for (int64_t key = 0; key < seen; ++key) {
-      const auto [source, place] = keyPlace(key);
-      const double power = std::exp(scores[key] - largest);
-      total += power;
-      for (int64_t d = 0; d < depth; ++d)
-        sums[d] += power * data->at(3 + 3 * source, place * depth + d);
-    }
+    const std::vector<double> expected = plain.row(head / attention.heads, head % attention.heads, query).out;
     for (int64_t d = 0; d < depth; ++d)
-      error.add(results[rank][row * depth + d], sums[d] / total);
+      error.add(results[rank][row * depth + d], expected[d]);
   }
   worst = std::max(worst, error.value());
   return verifyError(error.value(), allowedError);

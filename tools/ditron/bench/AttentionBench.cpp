@@ -32,6 +32,8 @@ private:
   Expected<double> forwardError(const AttentionOperands &operands);
   Expected<double> backwardError(const AttentionOperands &operands);
   std::vector<std::string> plansOf(const ops::AttentionProblem &problem) const;
+  /// Of the table's column.
+  int planWidth() const { return options.backward ? 66 : 38; }
 
   const AttentionBenchOptions &options;
   std::optional<NormalData> data;
@@ -57,11 +59,10 @@ Status AttentionBench::run(const Knobs &knobs) {
             .withContext("--plan"));
   DITRON_RETURN_IF_ERROR(start(knobs));
   data.emplace(dtype, options.seed);
-  const int planWidth = options.backward ? 66 : 38;
   table =
       fmt::format("attention, {}, {}, {}, {}\n{:<24}{:<{}}{:>10}{:>9}  {}\n", options.backward ? "backward" : "forward",
                   options.causal ? "causal" : "not causal", toString(dtype), machineText(), "batch heads kv seq dim",
-                  "plan", planWidth, "us", "TFLOP/s", "error");
+                  "plan", planWidth(), "us", "TFLOP/s", "error");
   std::vector<std::string> shapes = options.shapes;
   if (shapes.empty() && simulated())
     shapes = {"1x2x1x200x64"};
@@ -217,8 +218,8 @@ Status AttentionBench::benchShape(const std::string &shape) {
     entry["teraflops"] = teraflops;
     entry["error"] = errors[i];
     row["plans"].push_back(entry);
-    table += fmt::format("{:<24}{:<{}}{:>10.1f}{:>9.1f}  {:.1e}\n", i == 0 ? shape : "", times[i].name,
-                         options.backward ? 66 : 38, times[i].median(), teraflops, errors[i]);
+    table += fmt::format("{:<24}{:<{}}{:>10.1f}{:>9.1f}  {:.1e}\n", i == 0 ? shape : "", times[i].name, planWidth(),
+                         times[i].median(), teraflops, errors[i]);
   }
   row["best"] = times[best].name;
   row["microseconds"] = times[best].median();

@@ -2,13 +2,14 @@
 //
 // Attention of few queries reads K and V once: a copy of as many bytes is the limit, and is timed beside it on all ranks at once. On one rank
 // ops::prepareAttentionDecode, on several ops::ShardedAttentionDecode with the tokens dealt out evenly. Some rows of every result are compared with
-// plain loops in double precision, and all ranks' results with each other.
+// the plain reference, and all ranks' results with each other.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "bench/KernelBench.h"
 #include "bench/RankBench.h"
 #include "overlap/OverlapCommands.h"
 
+#include "ditron/ops/attention/AttentionReference.h"
 #include "ditron/ops/attention_decode/AttentionDecode.h"
 #include "ditron/ops/attention_decode/ShardedAttentionDecode.h"
 
@@ -47,7 +48,8 @@ private:
   Status benchPlan(const std::string &shape, const std::optional<ops::DecodePlan> &plan, double copyMicroseconds);
   Expected<Call> prepare(const ops::DecodePlan &plan);
   Expected<double> error();
-  std::vector<double> expectedRow(int64_t row) const;
+  /// Of the keys of all ranks together.
+  ops::AttentionReference reference() const;
   ops::DecodeOperands operands(uint32_t id) const {
     const OfRank &own = ranks[id];
     return {.q = own.q,
@@ -205,34 +207,31 @@ Status AttentionDecodeBench::benchPlan(const std::string &shape, const std::opti
   return Status::ok();
 }
 
-std::vector<double> AttentionDecodeBench::expectedRow(int64_t row) const {
-  const int64_t depth = problem.headDim, sequence = row / (problem.heads * problem.queries);
-  const int64_t head = row / problem.queries % problem.heads / (problem.heads / problem.kvHeads);
+ops::AttentionReference AttentionDecodeBench::reference() const {
   const ops::KeyLayout &keys = problem.keys;
-  std::vector<std::pair<double, std::pair<uint32_t, uint64_t>>> scores;
-  double largest = -INFINITY, sum = 0;
-  for (uint32_t id = 0; id < options.ranks; ++id)
-    for (int64_t key = 0; key < ranks[id].tokens; ++key) {
-      const int64_t page =
-          keys.pageSize ? ranks[id].pages[sequence * keys.tableStride + key / keys.pageSize] : sequence;
-      const int64_t inPage = keys.pageSize ? key % keys.pageSize : key;
-      const uint64_t place = page * keys.pageStride + inPage * keys.rowStride + head * keys.headStride;
-      double score = 0;
-      for (int64_t d = 0; d < depth; ++d)
-        score += double(data->at(1, row * depth + d)) * data->at(2 + 2 * id, place + d);
-      scores.push_back({score / std::sqrt(static_cast<double>(depth)), {id, place}});
-      largest = std::max(largest, scores.back().first);
-    }
-  std::vector<double> result(depth);
-  for (auto &[score, place] : scores) {
-    const double power = std::exp(score - largest);
-    sum += power;
-    for (int64_t d = 0; d < depth; ++d)
-      result[d] += power * data->at(3 + 2 * place.first, place.second + d);
-  }
-  for (double &value : result)
-    value /= sum;
-  return result;
+  int64_t tokens = 0;
+  for (const OfRank &each : ranks)
+    tokens += each.tokens;
+  const auto keyElement = [this, &keys](uint64_t salt) {
+    return [this, &keys, salt](int64_t batch, int64_t head, int64_t key, int64_t column) -> double {
+      const int64_t id = key / ranks[0].tokens, own = key % ranks[0].tokens; // the first has as many as any
+      const int64_t page = keys.pageSize ? ranks[id].pages[batch * keys.tableStride + own / keys.pageSize] : batch;
+      const int64_t inPage = keys.pageSize ? own % keys.pageSize : own;
+      return data->at(salt + 2 * id,
+                      page * keys.pageStride + inPage * keys.rowStride + head * keys.headStride + column);
+    };
+  };
+  return {{.batch = problem.batch,
+           .heads = problem.heads,
+           .kvHeads = problem.kvHeads,
+           .queries = problem.queries,
+           .keys = tokens,
+           .headDim = problem.headDim},
+          [this](int64_t batch, int64_t head, int64_t query, int64_t column) -> double {
+            return data->at(1, ((batch * problem.heads + head) * problem.queries + query) * problem.headDim + column);
+          },
+          keyElement(2),
+          keyElement(3)};
 }
 
 Expected<double> AttentionDecodeBench::error() {
@@ -248,9 +247,12 @@ Expected<double> AttentionDecodeBench::error() {
   constexpr int64_t mostSamples = 6;
   RelativeError error(dtype);
   const int64_t samples = std::min(problem.rows(), mostSamples);
+  const ops::AttentionReference plain = reference();
   for (int64_t i = 0; i < samples; ++i) {
     const int64_t row = samples == 1 ? 0 : i * (problem.rows() - 1) / (samples - 1);
-    const std::vector<double> expected = expectedRow(row);
+    const int64_t head = row / problem.queries;
+    const std::vector<double> expected =
+        plain.row(head / problem.heads, head % problem.heads, row % problem.queries).out;
     for (int64_t d = 0; d < problem.headDim; ++d)
       error.add(results[0][row * problem.headDim + d], expected[d]);
   }
