@@ -41,9 +41,11 @@ static SmallVector<Value> indexInOperand(OpBuilder &builder, Operation *op, Arra
   return inner;
 }
 
-Value elementAt(OpBuilder &builder, Value tile, ArrayRef<Value> index) {
+Value elementAt(OpBuilder &builder, Value tile, ArrayRef<Value> index, KnownElement known) {
   if (!isTensor(tile))
     return tile;
+  if (Value element = known(tile, index))
+    return element;
   Operation *op = tile.getDefiningOp();
   Location loc = op->getLoc();
   if (auto range = dyn_cast<tile::ArangeOp>(op)) {
@@ -57,7 +59,7 @@ Value elementAt(OpBuilder &builder, Value tile, ArrayRef<Value> index) {
   const SmallVector<Value> inner = indexInOperand(builder, op, index);
   SmallVector<Value> operands;
   for (Value operand : op->getOperands())
-    operands.push_back(elementAt(builder, operand, inner));
+    operands.push_back(elementAt(builder, operand, inner, known));
   if (isShapeChange(op) || isa<tile::SplatOp, tile::HintOp>(op)) // hints are about runs of elements
     return operands.front();
   Type element = cast<RankedTensorType>(tile.getType()).getElementType();

@@ -17,9 +17,14 @@ namespace ditron::transforms {
 /// The operands of an operation that gives a tile, from whose elements its own can be computed by themselves; nothing if that is not so.
 std::optional<llvm::SmallVector<mlir::Value>> elementOperands(mlir::Operation *op);
 
-/// The element of a tile at an index, one i32 for each dimension; of a scalar itself. Everything that the tile comes from, back to scalars, must
-/// have elementOperands.
-mlir::Value elementAt(mlir::OpBuilder &builder, mlir::Value tile, llvm::ArrayRef<mlir::Value> index);
+/// The element of a tile at an index, or null.
+using KnownElement = llvm::function_ref<mlir::Value(mlir::Value tile, llvm::ArrayRef<mlir::Value> index)>;
+
+/// The element of a tile at an index, one i32 for each dimension; of a scalar itself. Everything that the tile comes from, back to scalars or to what
+/// is `known`, must have elementOperands.
+mlir::Value elementAt(
+    mlir::OpBuilder &builder, mlir::Value tile, llvm::ArrayRef<mlir::Value> index,
+    KnownElement known = [](mlir::Value, llvm::ArrayRef<mlir::Value>) { return mlir::Value(); });
 
 } // namespace ditron::transforms
 

@@ -18,9 +18,8 @@
 //    and after the loop: warpgroup_wait 0; arrive empty[last slot] if there was an iteration. So one group of multiplies is always in
 //    flight. A dot whose result is used inside the loop is waited for at once.
 //    A tile of pointers (tile.load in a loop whose author asks for warp_specialize) that meets a fetched one in a dot is gathered by a producer of four
-//    warps, all of whose threads copy. Each thread says with the warps' arrivals that its part is there, L = S / 2 iterations later:
-//      after the tma_loads: async_gather to slot; commit; wait for all but L groups; fence; arrive full[slot - L] unless one of the first L
-//    and after the loop: wait for all groups; fence; arrive the last L slots.
+//    warps, all of whose threads copy and arrive; the hardware lets each arrive when its copies are there, so the producer waits for none of them:
+//      after the tma_loads: async_gather to slot; arrive_copied full[slot]           the consumer fences behind its wait
 // 4. With tile.cluster_blocks = 2: what both blocks of a cluster load at the same turn, as analysis/Uniformity proves, they fetch by halves into
 //    both. A slot is then empty when the consumers of both blocks say so, and no block ends before the other one's last word.
 // 5. A dist.wait goes where its token is used; without users, to both.
@@ -32,7 +31,7 @@
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
-#include "ditron/transforms/ElementValue.h"
+#include "ditron/transforms/Gathers.h"
 #include "ditron/transforms/RingCursor.h"
 #include "ditron/transforms/TensorMaps.h"
 #include "ditron/transforms/WarpRings.h"
@@ -103,11 +102,13 @@ public:
   }
 
 private:
+  static constexpr int lanes = 32; ///< Of a warp.
+
   /// The block's registers between the warpgroup of the producer, which needs few unless it keeps the addresses of many rows, and the consumer's.
   /// Each thread has whole eights, already when the block begins: what is lost by that nobody can have, and asking for more than there is waits
   /// for ever.
   void divideRegisters() {
-    constexpr int ofMultiprocessor = 65536, most = 232, granularity = 8, lanes = 32;
+    constexpr int ofMultiprocessor = 65536, most = 232, granularity = 8;
     const int consumers = warps * lanes, producers = static_cast<int>(partitions.getProducerWarps()) * lanes;
     const auto forEach = [](int registers, int threads) { return registers / threads / granularity * granularity; };
     const int all = forEach(ofMultiprocessor, consumers + producers) * (consumers + producers);
@@ -152,7 +153,7 @@ private:
           object.buffers.push_back(dgpu::BufferAllocOp::create(top, load.getLoc(), type, IntegerAttr()));
         }
         auto type = dgpu::MbarriersType::get(kernel.getContext(), ring.slots);
-        const int arrivals = ring.gathers.empty() ? 1 : 1 + plan.producerWarps();
+        const int arrivals = ring.gathers.empty() ? 1 : 1 + plan.producerWarps() * lanes;
         object.full = dgpu::MbarrierAllocOp::create(top, loc, type, arrivals, /*cluster=*/false, IntegerAttr());
         object.empty = dgpu::MbarrierAllocOp::create(top, loc, type, warps, isShared(ring), IntegerAttr());
         first[ring.group] = &object;
@@ -232,51 +233,10 @@ private:
     Location loc = ring.gathers.front().getLoc();
     for (tile::LoadOp load : ring.gathers) {
       auto copy = cast<tile::LoadOp>(copies.lookup(load.getOperation()));
-      auto gathered = dgpu::AsyncGatherOp::create(builder, load.getLoc(), places[load].buffer, cursor.slot);
-      OpBuilder inside = OpBuilder::atBlockEnd(&gathered.getAddress().emplaceBlock());
-      SmallVector<Value> place;
-      for (int dim = 0; dim < 2; ++dim)
-        place.push_back(inside.getBlock()->addArgument(inside.getI32Type(), load.getLoc()));
-      Value pointer = elementAt(inside, copy.getPtr(), place);
-      Value mask = copy.getMask() ? elementAt(inside, copy.getMask(), place) : Value();
-      dgpu::AddressOp::create(inside, load.getLoc(), pointer, mask);
-      kept.insert(gathered);
-      gathered.walk([&](tile::LoadOp index) { kept.insert(index); });
+      for (Operation *reads : gatherTile(builder, copy, places[load].buffer, cursor.slot, plan.producerWarps() * lanes))
+        kept.insert(reads);
     }
-    auto loop = cast<scf::ForOp>(cursor.slot.getParentBlock()->getParentOp());
-    const int64_t lag = ring.lag();
-    kept.insert(dgpu::AsyncCommitOp::create(builder, loc));
-    auto iterations = [&](OpBuilder &at, int64_t count) -> Value { // where the loop has come to, or ends, after so many
-      Value number = arith::ConstantOp::create(at, loc, at.getIntegerAttr(loop.getStep().getType(), count));
-      Value distance = arith::MulIOp::create(at, loc, loop.getStep(), number);
-      return arith::AddIOp::create(at, loc, loop.getLowerBound(), distance);
-    };
-    auto announce = [&](OpBuilder &at, Value slot, int64_t back, Value predicate) {
-      for (int64_t i = 0; i < back; ++i)
-        slot = slotBefore(at, loc, slot, ring.slots);
-      kept.insert(dgpu::MbarrierArriveOp::create(at, loc, object.full, slot, predicate, /*cluster=*/false));
-    };
-    auto complete = [&](OpBuilder &at, int64_t pending) {
-      kept.insert(dgpu::AsyncWaitOp::create(at, loc, static_cast<uint32_t>(pending)));
-      kept.insert(dgpu::FenceAsyncOp::create(at, loc));
-    };
-    const bool isUnsigned = loop.getUnsignedCmp();
-    complete(builder, lag);
-    Value isLater =
-        arith::CmpIOp::create(builder, loc, isUnsigned ? arith::CmpIPredicate::uge : arith::CmpIPredicate::sge,
-                              loop.getInductionVar(), iterations(builder, lag));
-    announce(builder, cursor.slot, lag, isLater);
-
-    OpBuilder behind(kernel.getContext());
-    behind.setInsertionPointAfter(loop);
-    complete(behind, 0);
-    Value end = loop.getTiedLoopResult(cast<BlockArgument>(cursor.slot));
-    for (int64_t back = lag; back > 0; --back) {
-      Value hasRun =
-          arith::CmpIOp::create(behind, loc, isUnsigned ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt,
-                                iterations(behind, back - 1), loop.getUpperBound());
-      announce(behind, end, back, hasRun);
-    }
+    kept.insert(dgpu::MbarrierArriveCopiedOp::create(builder, loc, object.full, cursor.slot));
   }
 
   //===----------------------------------------------------------------------------------------------------------------===//
@@ -301,6 +261,8 @@ private:
         places[load].slot = object.cursor.slot;
       OpBuilder builder(ring.block->findAncestorOpInBlock(*ring.dots.front()));
       dgpu::MbarrierWaitOp::create(builder, loc, object.full, object.cursor.slot, object.cursor.parity);
+      if (!ring.gathers.empty()) // copies of threads are ordinary writes
+        dgpu::FenceAsyncOp::create(builder, loc);
     }
     replaceDots();
     for (auto [ring, object] : llvm::zip(plan.rings(), objects))

@@ -27,9 +27,6 @@ struct Ring {
   int64_t slotBytes() const;
   /// Those that tensor copies bring.
   int64_t copiedBytes() const;
-  /// Iterations after which a gathered tile is waited for and announced; others are on their way meanwhile. A slot is taken again when the tile
-  /// behind the one in it was announced: at most slots - 2.
-  int64_t lag() const { return slots > 2 ? slots / 2 : 0; }
 };
 
 /// Plans the rings of one kernel.

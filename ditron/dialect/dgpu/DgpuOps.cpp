@@ -149,6 +149,30 @@ LogicalResult TmaStoreOp::verify() {
   return verifyCopy(*this, getBuffer().getType(), getOffsets().size());
 }
 
+/// True if `all` are as many of each of `ofRow`, one type's behind the other's.
+static bool areOfRows(TypeRange all, TypeRange ofRow) {
+  if (ofRow.empty() || all.size() % ofRow.size() != 0)
+    return all.empty() && ofRow.empty();
+  const size_t copies = all.size() / ofRow.size();
+  for (auto [i, type] : llvm::enumerate(all))
+    if (type != ofRow[i / copies])
+      return false;
+  return true;
+}
+
+LogicalResult GatherRowsOp::verify() {
+  Block &body = getRow().front();
+  if (body.getNumArguments() != 1 || !body.getArgument(0).getType().isInteger(32))
+    return emitOpError("needs a region of a row, i32");
+  auto values = dyn_cast_or_null<RowValuesOp>(body.empty() ? nullptr : &body.back());
+  if (!values)
+    return emitOpError("needs a region that ends with row_values");
+  if (values.getValues().empty() || getValues().empty() ||
+      !areOfRows(getValues().getTypes(), values.getValues().getTypes()))
+    return emitOpError("has results of other types than the values of a row");
+  return success();
+}
+
 LogicalResult AsyncGatherOp::verify() {
   constexpr int64_t copyBytes = 16;
   BufferType type = getBuffer().getType();
@@ -156,8 +180,11 @@ LogicalResult AsyncGatherOp::verify() {
   if (type.getShape().size() != 2 || type.getShape().back() * elementBytes % copyBytes != 0)
     return emitOpError() << "copies matrices whose rows are multiples of " << copyBytes << " bytes, not " << type;
   Block &body = getAddress().front();
-  if (body.getNumArguments() != 2 || !llvm::all_of(body.getArgumentTypes(), [](Type t) { return t.isInteger(32); }))
+  const SmallVector<Type> arguments(body.getArgumentTypes());
+  if (arguments.size() < 2 || !arguments[0].isInteger(32) || !arguments[1].isInteger(32))
     return emitOpError("needs a region of a row and a column, i32");
+  if (!areOfRows(getHeld().getTypes(), ArrayRef(arguments).drop_front(2)))
+    return emitOpError("needs a region that takes a value for each of those that are held of a row");
   auto address = dyn_cast_or_null<AddressOp>(body.empty() ? nullptr : &body.back());
   if (!address)
     return emitOpError("needs a region that ends with an address");

@@ -104,21 +104,52 @@ def Dgpu_AsyncGatherOp
   let description = [{
     Elements (row, column) to (row, column + 15 bytes) of a tile lie one after the other from the address that the region gives for (row,
     column), at a multiple of 16 bytes. Zeros are written where the mask is false. All threads of the partition copy, as by async_copy; the tile has
-    no layout in registers, so it needs no memory to be rearranged.
+    no layout in registers, so it needs no memory to be rearranged. `held` are results of a gather_rows for the same buffer: the region gets those of its row.
 
     ```mlir
-    dgpu.async_gather %buffer[%slot] {
-    ^bb0(%row: i32, %column: i32):
-      %begin = tile.addptr %p, %row : !tile.ptr<bf16>, i32
+    dgpu.async_gather %buffer[%slot] held %begins#0, %begins#1 : !tile.ptr<bf16>, !tile.ptr<bf16> {
+    ^bb0(%row: i32, %column: i32, %begin: !tile.ptr<bf16>):
       %from = tile.addptr %begin, %column : !tile.ptr<bf16>, i32
       dgpu.address %from mask %c : !tile.ptr<bf16>
     } : !dgpu.buffer<3 x 64x64 x bf16, #rows>
     ```
   }];
-  let arguments = (ins Dgpu_AnyBuffer:$buffer, I32:$slot);
+  let arguments = (ins Dgpu_AnyBuffer:$buffer, I32:$slot, Variadic<AnyType>:$held);
   let regions = (region SizedRegion<1>:$address);
-  let assemblyFormat = "$buffer `[` $slot `]` $address attr-dict `:` qualified(type($buffer))";
+  let assemblyFormat =
+      "$buffer `[` $slot `]` (`held` $held^ `:` type($held))? $address attr-dict `:` qualified(type($buffer))";
   let hasVerifier = 1;
+}
+def Dgpu_GatherRowsOp : Dgpu_Op<"gather_rows", [SingleBlock, MemoryEffects<[MemRead<Tile_GlobalMemory>]>]> {
+  let summary = "values of the rows of which a thread will copy elements, for several async_gathers";
+  let description = [{
+    The region is evaluated for the row of each copy that a thread of the partition makes in an async_gather of the buffer. Each value that it ends with
+    gives as many results as a thread makes copies, in their order, one value's behind the other's. So what a row's address needs of memory is loaded
+    before the loop that gathers.
+
+    ```mlir
+    %begins:2 = dgpu.gather_rows %buffer {
+    ^bb0(%row: i32):
+      %begin = tile.addptr %p, %row : !tile.ptr<bf16>, i32
+      dgpu.row_values %begin : !tile.ptr<bf16>
+    } : !dgpu.buffer<3 x 64x64 x bf16, #rows> -> !tile.ptr<bf16>, !tile.ptr<bf16>
+    ```
+  }];
+  let arguments = (ins Dgpu_AnyBuffer:$buffer);
+  let results = (outs Variadic<AnyType>:$values);
+  let regions = (region SizedRegion<1>:$row);
+  let assemblyFormat = "$buffer $row attr-dict `:` qualified(type($buffer)) `->` type($values)";
+  let hasVerifier = 1;
+}
+def Dgpu_RowValuesOp : Dgpu_Op<"row_values", [Pure, Terminator, HasParent<"GatherRowsOp">]> {
+  let summary = "the values of a row of gather_rows";
+  let description = [{
+    ```mlir
+    dgpu.row_values %begin, %c : !tile.ptr<bf16>, i1
+    ```
+  }];
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "$values attr-dict `:` type($values)";
 }
 def Dgpu_AddressOp : Dgpu_Op<"address", [Pure, Terminator, HasParent<"AsyncGatherOp">]> {
   let summary = "where the elements of an async_gather are, and whether they are";
@@ -271,6 +302,19 @@ def Dgpu_MbarrierArriveOp : Dgpu_MbarrierOp<"mbarrier_arrive"> {
   let arguments = (ins Dgpu_Mbarriers:$bars, I32:$slot, Optional<I1>:$predicate, UnitAttr:$cluster,
       UnitAttr:$after_loads);
   let assemblyFormat = "$bars `[` $slot `]` (`if` $predicate^)? attr-dict `:` qualified(type($bars))";
+}
+def Dgpu_MbarrierArriveCopiedOp : Dgpu_MbarrierOp<"mbarrier_arrive_copied"> {
+  let summary = "every thread of the executing partition arrives when its asynchronous copies are there";
+  let description = [{
+    Those that the thread has started before, by async_gather or async_copy; it does not wait for them. What they wrote is an ordinary write: who reads it
+    by a multiply executes fence_async behind the wait for the phase.
+
+    ```mlir
+    dgpu.mbarrier_arrive_copied %full[%x] : !dgpu.mbarriers<3>
+    ```
+  }];
+  let arguments = (ins Dgpu_Mbarriers:$bars, I32:$slot);
+  let assemblyFormat = "$bars `[` $slot `]` attr-dict `:` qualified(type($bars))";
 }
 def Dgpu_MbarrierWaitOp : Dgpu_MbarrierOp<"mbarrier_wait"> {
   let summary = "every thread waits until the phase of this parity is complete";

@@ -54,6 +54,8 @@ public:
   virtual void mbarrierArrive(Emitter &e, mlir::Value bar, mlir::Value predicate) = 0;
   /// At the same mbarrier of the other block of the cluster.
   virtual void mbarrierArriveAtPeer(Emitter &e, mlir::Value bar, mlir::Value predicate) = 0;
+  /// Once, when the asynchronous copies that this thread has started are complete; does not wait.
+  virtual void mbarrierArriveCopied(Emitter &e, mlir::Value bar) = 0;
   /// Until the phase of this parity (i32, 0 or 1) is complete.
   virtual void mbarrierWait(Emitter &e, mlir::Value bar, mlir::Value parity) = 0;
 

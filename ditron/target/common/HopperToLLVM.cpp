@@ -94,6 +94,19 @@ public:
   }
 };
 
+class MbarrierArriveCopiedPattern : public TilePattern<dgpu::MbarrierArriveCopiedOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::MbarrierArriveCopiedOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    target.hopper()->mbarrierArriveCopied(e, mbarrierAddress(e, adaptor.getBars().front(), adaptor.getSlot().front()));
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 class MbarrierWaitPattern : public TilePattern<dgpu::MbarrierWaitOp> {
 public:
   using TilePattern::TilePattern;
@@ -324,9 +337,10 @@ LogicalResult checkHopper(ModuleOp module, TargetInfo &target) {
 }
 
 void populateHopperPatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
-  patterns.add<MbarrierAllocPattern, MbarrierExpectPattern, MbarrierArrivePattern, MbarrierWaitPattern,
-               TmaPrefetchPattern, TmaLoadPattern, TmaStorePattern, TmaStoreCommitPattern, TmaStoreWaitPattern,
-               FenceAsyncPattern, ClusterBarrierPattern, TurnPattern<dgpu::TakeTurnOp, NamedBarrierKind::Sync>,
+  patterns.add<MbarrierAllocPattern, MbarrierExpectPattern, MbarrierArrivePattern, MbarrierArriveCopiedPattern,
+               MbarrierWaitPattern, TmaPrefetchPattern, TmaLoadPattern, TmaStorePattern, TmaStoreCommitPattern,
+               TmaStoreWaitPattern, FenceAsyncPattern, ClusterBarrierPattern,
+               TurnPattern<dgpu::TakeTurnOp, NamedBarrierKind::Sync>,
                TurnPattern<dgpu::PassTurnOp, NamedBarrierKind::Arrive>>(patterns.getContext(), lowering);
 }
 

@@ -141,44 +141,90 @@ private:
   }
 };
 
-/// The threads of the partition share the tile as a coalesced access would.
+/// Who copies what of a gathered tile: the threads of the partition share it as a coalesced access would.
+struct GatherPlan {
+  static constexpr int64_t copyBytes = 16;
+
+  GatherPlan(dgpu::BufferType type, int warpSize, int threads)
+      : rowElements(type.getShape().back()),
+        threads(layout::tile(layout::Shape(type.getShape().begin(), type.getShape().end()), layout::rowMajorOrder(2),
+                             copyBytes / type.getLayout().getLayout().elementBytes(), warpSize, threads / warpSize)),
+        copies(layout::makeOffsetPlan(this->threads, type.getLayout().getLayout(), 8 * copyBytes)) {}
+
+  /// Row and column of each copy of this thread.
+  SmallVector<std::pair<Value, Value>> places(Emitter &e, TargetInfo &target) const {
+    Value thread = threadPart(e, target, threads);
+    SmallVector<std::pair<Value, Value>> result;
+    for (const layout::SharedAccess &access : copies.accesses) {
+      // Sizes are powers of two: the bits of the element's number are those of its column, then those of its row.
+      Value number = e.bitXor(thread, e.i32(static_cast<int32_t>(registerPart(threads, access.regs.front()))));
+      result.emplace_back(e.lshr(number, static_cast<int>(llvm::Log2_64(rowElements))),
+                          e.bitAnd(number, e.i32(static_cast<int32_t>(rowElements - 1))));
+    }
+    return result;
+  }
+
+  int64_t rowElements;
+  DistributedLayout threads;
+  OffsetPlan copies;
+};
+
+/// Loads that each thread does by itself.
+void loadPerThread(Region &region) {
+  region.walk([](tile::LoadOp load) { load->setAttr(dist::perThreadAttrName, UnitAttr::get(load.getContext())); });
+}
+
+class GatherRowsPattern : public TilePattern<dgpu::GatherRowsOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::GatherRowsOp op, OneToNAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    const GatherPlan plan(op.getBuffer().getType(), target.warpSize(), lowering.numThreads(op));
+    loadPerThread(op.getRow());
+    const size_t copies = plan.copies.accesses.size(), values = op.getRow().front().back().getNumOperands();
+    if (copies * values != op.getNumResults())
+      return op.emitOpError("compiler bug: a thread makes ") << copies << " copies";
+    SmallVector<Value> results(op.getNumResults());
+    for (auto [copy, place] : llvm::enumerate(plan.places(e, target)))
+      for (auto [i, value] : llvm::enumerate(applyRegion(e, lowering, op, {place.first}, [] { return Value(); })))
+        results[i * copies + copy] = value;
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+};
+
 class AsyncGatherPattern : public TilePattern<dgpu::AsyncGatherOp> {
 public:
   using TilePattern::TilePattern;
 
   LogicalResult matchAndRewrite(dgpu::AsyncGatherOp op, OneToNAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    constexpr int64_t copyBytes = 16;
     Emitter e(op.getLoc(), rewriter);
     dgpu::BufferType type = op.getBuffer().getType();
-    const layout::SharedLayout &shared = type.getLayout().getLayout();
-    const layout::Shape shape(type.getShape().begin(), type.getShape().end());
-    const int elementBytes = shared.elementBytes();
-    const DistributedLayout threads = layout::tile(shape, layout::rowMajorOrder(2), copyBytes / elementBytes,
-                                                   target.warpSize(), lowering.numThreads(op) / target.warpSize());
-    const OffsetPlan plan = layout::makeOffsetPlan(threads, shared, 8 * copyBytes);
-    if (plan.vecElems * elementBytes != copyBytes)
+    const int elementBytes = type.getLayout().getLayout().elementBytes();
+    const GatherPlan plan(type, target.warpSize(), lowering.numThreads(op));
+    if (plan.copies.vecElems * elementBytes != GatherPlan::copyBytes)
       return op.emitOpError("compiler bug: pieces of ")
-             << plan.vecElems * elementBytes << " bytes lie together in the slot";
-    op.getAddress().walk([&](tile::LoadOp load) { // of each thread by itself
-      load->setAttr(dist::perThreadAttrName, UnitAttr::get(op.getContext()));
-    });
+             << plan.copies.vecElems * elementBytes << " bytes lie together in the slot";
+    loadPerThread(op.getAddress());
+    const size_t copies = plan.copies.accesses.size(), held = op.getAddress().front().getNumArguments() - 2;
+    if (copies * held != op.getHeld().size())
+      return op.emitOpError("compiler bug: a thread makes ") << copies << " copies";
     Value base = slotAddress(e, type, adaptor.getBuffer().front(), adaptor.getSlot().front());
-    Value thread = threadPart(e, target, threads);
-    emitIf(e, isRepresentative(e, target, threads), {}, [&](Emitter &inner) -> Values {
+    emitIf(e, isRepresentative(e, target, plan.threads), {}, [&](Emitter &inner) -> Values {
       // All addresses first: what they are loaded from is then on its way together.
       SmallVector<SmallVector<Value>> addresses;
-      for (const layout::SharedAccess &access : plan.accesses) {
-        // Sizes are powers of two: the bits of the element's number are those of its column, then those of its row.
-        Value number =
-            inner.bitXor(thread, inner.i32(static_cast<int32_t>(registerPart(threads, access.regs.front()))));
-        Value row = inner.lshr(number, static_cast<int>(llvm::Log2_64(shape[1])));
-        Value column = inner.bitAnd(number, inner.i32(static_cast<int32_t>(shape[1] - 1)));
-        addresses.push_back(applyRegion(inner, lowering, op, {row, column}, [] { return Value(); }));
+      for (auto [copy, place] : llvm::enumerate(plan.places(inner, target))) {
+        SmallVector<Value> arguments{place.first, place.second};
+        for (size_t i = 0; i < held; ++i)
+          arguments.push_back(adaptor.getHeld()[i * copies + copy].front());
+        addresses.push_back(applyRegion(inner, lowering, op, arguments, [] { return Value(); }));
       }
-      Values places = sharedAddresses(inner, target, plan, base, elementBytes);
+      Values places = sharedAddresses(inner, target, plan.copies, base, elementBytes);
       for (auto [address, place] : llvm::zip_equal(addresses, places))
-        target.asyncCopy(inner, place, address[0], copyBytes, address.size() > 1 ? address[1] : Value());
+        target.asyncCopy(inner, place, address[0], GatherPlan::copyBytes, address.size() > 1 ? address[1] : Value());
       return {};
     });
     rewriter.eraseOp(op);
@@ -249,8 +295,8 @@ public:
 
 void populateSharedPatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
   patterns.add<BufferAllocPattern, BufferPermutePattern, BufferStorePattern, BufferLoadPattern, AsyncCopyPattern,
-               AsyncGatherPattern, AsyncCommitPattern, AsyncWaitPattern, BarrierPattern, SyncThreadsPattern>(
-      patterns.getContext(), lowering);
+               GatherRowsPattern, AsyncGatherPattern, AsyncCommitPattern, AsyncWaitPattern, BarrierPattern,
+               SyncThreadsPattern>(patterns.getContext(), lowering);
 }
 
 } // namespace ditron::target

@@ -64,6 +64,12 @@ void NvptxHopper::mbarrierArriveAtPeer(Emitter &e, Value bar, Value predicate) {
                         at, guard));
 }
 
+void NvptxHopper::mbarrierArriveCopied(Emitter &e, Value bar) {
+  PtxAsm code(e);
+  std::string at = code.input(inShared(e, bar));
+  code.emit(fmt::format("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [{}];", at));
+}
+
 void NvptxHopper::mbarrierWait(Emitter &e, Value bar, Value parity) {
   if (boundsWaits)
     return waitForMbarrier(e, bar, parity);

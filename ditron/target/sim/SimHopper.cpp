@@ -45,6 +45,13 @@ void SimHopper::mbarrierArrive(Emitter &e, Value bar, Value predicate) {
   sim.call(e, "mbarrier_arrive", {sim.self(e), bar, e.i32(1), word(e, predicate), sim.site(e)});
 }
 
+void SimHopper::mbarrierArriveCopied(Emitter &e, Value bar) {
+  // At the earliest moment that there can be.
+  sim.call(e, "async_commit", {sim.self(e), sim.site(e)});
+  sim.call(e, "async_wait", {sim.self(e), e.i32(0), sim.site(e)});
+  mbarrierArrive(e, bar, Value());
+}
+
 void SimHopper::mbarrierWait(Emitter &e, Value bar, Value parity) {
   sim.call(e, "mbarrier_wait", {sim.self(e), bar, parity, sim.site(e)});
 }

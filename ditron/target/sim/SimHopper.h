@@ -22,6 +22,7 @@ public:
   void mbarrierInvalidate(Emitter &e, mlir::Value bar, mlir::Value predicate) override;
   void mbarrierExpect(Emitter &e, mlir::Value bar, int64_t bytes, mlir::Value predicate) override;
   void mbarrierArrive(Emitter &e, mlir::Value bar, mlir::Value predicate) override;
+  void mbarrierArriveCopied(Emitter &e, mlir::Value bar) override;
   void mbarrierArriveAtPeer(Emitter &e, mlir::Value bar, mlir::Value predicate) override {
     llvm_unreachable("there are no clusters");
   }

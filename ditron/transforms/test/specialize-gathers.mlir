@@ -4,36 +4,38 @@
 module attributes {dgpu.num_warps = 8 : i32, dgpu.threads_per_warp = 32 : i32, dgpu.num_stages = 4 : i32, dgpu.wgmma, dgpu.tma} {
   // CHECK-LABEL: func.func @rows
   // CHECK: %[[B:.*]] = dgpu.buffer_alloc : !dgpu.buffer<4 x 128x64 x bf16
-  // One arrival of the tensor copies, one of each of the four warps.
-  // CHECK: %[[FULL:.*]] = dgpu.mbarrier_alloc {count = 5 : i32}
+  // One arrival of the tensor copies, one of each thread of the four warps.
+  // CHECK: %[[FULL:.*]] = dgpu.mbarrier_alloc {count = 129 : i32}
   // CHECK: %[[EMPTY:.*]] = dgpu.mbarrier_alloc {count = 8 : i32}
   // CHECK: %[[A:.*]] = dgpu.buffer_alloc : !dgpu.buffer<4 x 128x64 x bf16
   // CHECK: dgpu.warp_specialize consumer {
   // CHECK-NOT: tile.load
   // CHECK: dgpu.mbarrier_wait %[[FULL]]
+  // CHECK-NEXT: dgpu.fence_async
   // CHECK: dgpu.warpgroup_dot %[[A]]
   // CHECK: } producer {
   // CHECK-NOT: tensor<
   // CHECK: scf.for
+  // A thread copies eight times in a turn: the rows are looked up before the turns.
+  // CHECK: %[[BEGINS:.*]]:8 = dgpu.gather_rows %[[A]] {
+  // CHECK-NEXT: ^bb0(%[[ROW:.*]]: i32):
+  // CHECK: %[[PLACE:.*]] = tile.addptr %{{.*}}, %[[ROW]]
+  // CHECK: %[[INDEX:.*]] = tile.load %[[PLACE]] mask %{{.*}} : !tile.ptr<i32> mask i1
+  // CHECK: arith.extsi %[[INDEX]]
+  // CHECK: dgpu.row_values %{{.*}} : !tile.ptr<bf16>
   // CHECK: scf.for %{{.*}} iter_args(%[[SLOT:[^ ]*]] = %{{[^,]*}}, %[[PARITY:[^ ]*]] = %{{[^,]*}}) -> (i32, i32)
   // CHECK: dgpu.mbarrier_wait %[[EMPTY]][%[[SLOT]]]
   // CHECK-NEXT: dgpu.mbarrier_expect %[[FULL]][%[[SLOT]]], 16384
   // CHECK-NEXT: dgpu.tma_load %{{.*}} to %[[B]][%[[SLOT]]]
-  // CHECK-NEXT: dgpu.async_gather %[[A]][%[[SLOT]]] {
-  // CHECK-NEXT: ^bb0(%[[ROW:.*]]: i32, %[[COLUMN:.*]]: i32):
-  // CHECK: %[[PLACE:.*]] = tile.addptr %{{.*}}, %[[ROW]]
-  // CHECK: %[[INDEX:.*]] = tile.load %[[PLACE]] mask %{{.*}} : !tile.ptr<i32> mask i1
-  // CHECK: arith.extsi %[[INDEX]]
+  // CHECK-NEXT: dgpu.async_gather %[[A]][%[[SLOT]]] held %[[BEGINS]]#0, {{.*}}, %[[BEGINS]]#7 : {{.*}} {
+  // CHECK-NEXT: ^bb0(%{{.*}}: i32, %[[COLUMN:.*]]: i32, %[[BEGIN:.*]]: !tile.ptr<bf16>):
+  // CHECK: arith.addi %{{.*}}, %[[COLUMN]]
+  // CHECK: tile.addptr %[[BEGIN]]
+  // CHECK-NOT: tile.load
   // CHECK: dgpu.address %{{.*}} mask %{{.*}} : !tile.ptr<bf16>
-  // CHECK: dgpu.async_commit
-  // Two iterations are on their way.
-  // CHECK-NEXT: dgpu.async_wait 2
-  // CHECK-NEXT: dgpu.fence_async
-  // CHECK: dgpu.mbarrier_arrive %[[FULL]][%{{.*}}] if
+  // CHECK: dgpu.mbarrier_arrive_copied %[[FULL]][%[[SLOT]]]
   // CHECK: scf.yield
-  // CHECK: dgpu.async_wait 0
-  // CHECK-NEXT: dgpu.fence_async
-  // CHECK-COUNT-2: dgpu.mbarrier_arrive %[[FULL]][%{{.*}}] if
+  // CHECK-NOT: dgpu.async_wait
   // CHECK: active_warps = 4
   func.func @rows(%a: !tile.ptr<bf16> {tile.divisibility = 16 : i64}, %b: !tile.ptr<bf16> {tile.divisibility = 16 : i64}, %c: !tile.ptr<f32>,
                   %rows: !tile.ptr<i32>, %M: i32, %K: i32 {tile.divisibility = 16 : i64}, %world: !tile.ptr<i64>) attributes {tile.kernel} {

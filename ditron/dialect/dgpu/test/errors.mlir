@@ -223,3 +223,27 @@ func.func @wideElements(%b: !dgpu.buffer<2 x 4x8 x bf16, #s>, %slot: i32, %p: !t
   } : !dgpu.buffer<2 x 4x8 x bf16, #s>
   return
 }
+
+// -----
+
+#s = #dgpu.shared<4x8, bits = 16, offset = [j0 j1 j2 i0 i1]>
+func.func @heldForNobody(%b: !dgpu.buffer<2 x 4x8 x bf16, #s>, %slot: i32, %p: !tile.ptr<bf16>) {
+  // expected-error@+1 {{needs a region that takes a value for each of those that are held of a row}}
+  dgpu.async_gather %b[%slot] held %p : !tile.ptr<bf16> {
+  ^bb0(%row: i32, %column: i32):
+    dgpu.address %p : !tile.ptr<bf16>
+  } : !dgpu.buffer<2 x 4x8 x bf16, #s>
+  return
+}
+
+// -----
+
+#s = #dgpu.shared<4x8, bits = 16, offset = [j0 j1 j2 i0 i1]>
+func.func @otherValues(%b: !dgpu.buffer<2 x 4x8 x bf16, #s>) {
+  // expected-error@+1 {{has results of other types than the values of a row}}
+  %r = dgpu.gather_rows %b {
+  ^bb0(%row: i32):
+    dgpu.row_values %row : i32
+  } : !dgpu.buffer<2 x 4x8 x bf16, #s> -> i64
+  return
+}

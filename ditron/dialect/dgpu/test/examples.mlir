@@ -36,6 +36,19 @@ func.func @gather(%buffer: !dgpu.buffer<3 x 64x64 x bf16, #rows>, %slot: i32, %p
     %from = tile.addptr %begin, %column : !tile.ptr<bf16>, i32
     dgpu.address %from mask %c : !tile.ptr<bf16>
   } : !dgpu.buffer<3 x 64x64 x bf16, #rows>
+  // CHECK: %[[BEGINS:.*]]:2 = dgpu.gather_rows %arg0 {
+  // CHECK: dgpu.row_values %{{.*}} : !tile.ptr<bf16>
+  %begins:2 = dgpu.gather_rows %buffer {
+  ^bb0(%row: i32):
+    %begin = tile.addptr %p, %row : !tile.ptr<bf16>, i32
+    dgpu.row_values %begin : !tile.ptr<bf16>
+  } : !dgpu.buffer<3 x 64x64 x bf16, #rows> -> !tile.ptr<bf16>, !tile.ptr<bf16>
+  // CHECK: dgpu.async_gather %arg0[%arg1] held %[[BEGINS]]#0, %[[BEGINS]]#1 : !tile.ptr<bf16>, !tile.ptr<bf16> {
+  dgpu.async_gather %buffer[%slot] held %begins#0, %begins#1 : !tile.ptr<bf16>, !tile.ptr<bf16> {
+  ^bb0(%row: i32, %column: i32, %begin: !tile.ptr<bf16>):
+    %from = tile.addptr %begin, %column : !tile.ptr<bf16>, i32
+    dgpu.address %from mask %c : !tile.ptr<bf16>
+  } : !dgpu.buffer<3 x 64x64 x bf16, #rows>
   return
 }
 
@@ -58,6 +71,8 @@ func.func @specialize(%map: !dgpu.tensor_map, %x: i32, %y: i32, %slot: i32, %par
     dgpu.mbarrier_wait %full[%slot], %parity : !dgpu.mbarriers<3>
     dgpu.mbarrier_arrive %empty[%slot] : !dgpu.mbarriers<3>
   } producer {
+    // CHECK: dgpu.mbarrier_arrive_copied %arg6[%arg3] : !dgpu.mbarriers<3>
+    dgpu.mbarrier_arrive_copied %full[%slot] : !dgpu.mbarriers<3>
     dgpu.mbarrier_expect %full[%slot], 8192 : !dgpu.mbarriers<3>
     dgpu.tma_load %map[%x, %y] to %buffer[%slot], %full[%slot] : !dgpu.buffer<3 x 64x64 x bf16, #rows>, !dgpu.mbarriers<3>
   }
