@@ -74,9 +74,11 @@ def grouped_gemm(a_ptr, b_ptr, c_ptr, offsets_ptr, tiles_ptr, rows, weight_rows,
                  BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, B_TRANSPOSED: tl.constexpr, ACTIVATION: tl.constexpr,
                  PRECISION: tl.constexpr, a_scale_ptr=None, b_scale_ptr=None, spans_ptr=None, segment_tiles_ptr=None, counter_ptr=None,
                  gate_ptr=None, first_rank=0, WORLD_SIZE: tl.constexpr = 1, slot_of_row_ptr=None, SLOTS: tl.constexpr = 1, ready_ptr=None,
-                 generation_ptr=None):
+                 generation_ptr=None, EVEN_K: tl.constexpr = False, MASK_ROWS: tl.constexpr = True):
     """weight_rows: those of B as [weight_rows, K] or [weight_rows, N], all experts one after the other. With block scales BLOCK_K is one
-    block or a part of it, and B is transposed, as the tensor cores read 8-bit operands."""
+    block or a part of it, and B is transposed, as the tensor cores read 8-bit operands. Of gathered
+    rows: EVEN_K, K is a multiple of BLOCK_K; MASK_ROWS, what a tile has behind its expert's rows is not read. Else it is the last row again, which costs
+    more reads and less than masks where tiles are mostly full."""
     a_desc = tl.make_tensor_descriptor(a_ptr, shape=[rows, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
     if B_TRANSPOSED:
         b_desc = tl.make_tensor_descriptor(b_ptr, shape=[weight_rows, K], strides=[K, 1], block_shape=[BLOCK_N, BLOCK_K])
@@ -99,7 +101,11 @@ def grouped_gemm(a_ptr, b_ptr, c_ptr, offsets_ptr, tiles_ptr, rows, weight_rows,
         column = tile_n * BLOCK_N
         is_row = tl.arange(0, BLOCK_M) < end - row
         if slot_of_row_ptr is not None:
-            source = tl.load(slot_of_row_ptr + row + tl.arange(0, BLOCK_M), mask=is_row, other=0) // SLOTS
+            if MASK_ROWS:
+                slots = tl.load(slot_of_row_ptr + row + tl.arange(0, BLOCK_M), mask=is_row, other=0)
+            else:
+                slots = tl.load(slot_of_row_ptr + row + tl.minimum(tl.arange(0, BLOCK_M), end - row - 1))
+            source = slots // SLOTS
             rows_ptr = a_ptr
             if ready_ptr is not None:
                 rows_ptr = dl.consume_token(a_ptr, wait_for_tile(spans_ptr, ready_ptr, generation, tile_m))
@@ -112,7 +118,14 @@ def grouped_gemm(a_ptr, b_ptr, c_ptr, offsets_ptr, tiles_ptr, rows, weight_rows,
         for k in range(0, k_tiles):
             if slot_of_row_ptr is not None:
                 depth = k * BLOCK_K + depths
-                a = tl.load(source_ptrs + depth[None, :], mask=is_row[:, None] & (depth < K)[None, :], other=0.0)
+                if EVEN_K and MASK_ROWS:
+                    a = tl.load(source_ptrs + depth[None, :], mask=is_row[:, None], other=0.0)
+                elif EVEN_K:
+                    a = tl.load(source_ptrs + depth[None, :])
+                elif MASK_ROWS:
+                    a = tl.load(source_ptrs + depth[None, :], mask=is_row[:, None] & (depth < K)[None, :], other=0.0)
+                else:
+                    a = tl.load(source_ptrs + depth[None, :], mask=(depth < K)[None, :], other=0.0)
             else:
                 a = a_desc.load([row, k * BLOCK_K])
             if a_scale_ptr is not None:

@@ -308,19 +308,22 @@ TEST(GroupedGemm, ByDescriptorsOnHopper) {
     GTEST_SKIP() << "needs tensor copies";
   Machine machine(isSimulated() ? "sim:sm_90a" : targetUnderTest());
   std::mt19937 random(11);
-  for (int trial = 0; trial < 8; ++trial) {
-    const uint32_t experts = 1 + random() % 6, topK = 1 + random() % std::min(experts, 3u);
-    const int64_t tokens = trial % 4 == 0 ? 1 : 1 + random() % 120;
+  for (int trial = 0; trial < 10; ++trial) {
+    const bool fullTiles = trial >= 8; // gathered without masks
+    const uint32_t experts = fullTiles ? 2 : 1 + random() % 6,
+                   topK = fullTiles ? 2 : 1 + random() % std::min(experts, 3u);
+    const int64_t tokens = fullTiles ? 130 + random() % 60 : trial % 4 == 0 ? 1 : 1 + random() % 120;
     const Skew skew = skews[trial % 4];
     GroupedGemmProblem problem;
     problem.experts = experts;
-    problem.n = 8 * (1 + random() % 40);
+    problem.n = 8 * (1 + random() % (fullTiles ? 12 : 40));
     problem.k = trial % 2 ? 64 * (1 + random() % 3) : 8 * (1 + random() % 30);
     problem.dtype = problem.resultType = trial % 3 ? DataType::BF16 : DataType::F16;
     problem.order = trial % 2 ? MatrixOrder::Plain : MatrixOrder::Transposed;
     problem.activation = trial % 3 == 1 ? Activation::SwiGlu : Activation::None;
-    auto plan = ops::parseGemmPlan(
-        trial % 2 ? "descriptors 64x128x64 warps 4 stages 3" : "descriptors 128x128x64 warps 8 stages 3", {});
+    auto plan = ops::parseGemmPlan(trial % 2 || fullTiles ? "descriptors 64x128x64 warps 4 stages 3"
+                                                          : "descriptors 128x128x64 warps 8 stages 3",
+                                   {});
     ASSERT_OK(plan);
     checkProduct(machine, problem, chooseIds(tokens, topK, experts, skew, random), topK, *plan,
                  describe(problem, tokens, topK, skew));

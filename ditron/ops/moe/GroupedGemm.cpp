@@ -95,8 +95,7 @@ GemmPlan chooseGroupedGemmPlan(const GroupedGemmProblem &problem, std::string_vi
       hopper && !simulated && plan.tile.blockM == 128 && sizeOf(problem.dtype) == 2 && wide * 10 <= narrow * 11;
   plan.tile.blockN = simulated ? 64 : isWide ? 256 : 128;
   plan.tile.numWarps = hopper && plan.tile.blockM == 128 ? 8 : 4;
-  // What is gathered is announced when others are on their way already.
-  plan.tile.numStages = simulated ? (problem.slots > 0 && hopper ? 4 : 2) : isWide ? 3 : 4;
+  plan.tile.numStages = simulated ? 2 : isWide ? 3 : 4;
   plan.movement = GemmMovement::Descriptors;
   if (!hopper || sizeOf(problem.dtype) > 2 || !verifyDescriptors(problem, plan.tile).isOk()) {
     plan.movement = GemmMovement::Pointers;
@@ -178,6 +177,9 @@ Expected<PreparedCall> prepareGroupedGemm(runtime::KernelProvider &kernels, runt
   call.arguments.emplace_back("slot_of_row_ptr", orNone(problem.slots > 0, operands.slotOfRow));
   call.arguments.emplace_back("SLOTS", std::max(problem.slots, 1u));
   if (byDescriptors) {
+    call.arguments.emplace_back("EVEN_K", problem.k % tile.blockK == 0);
+    // Measured on H200: with 128 rows of an expert in tiles of 128 masks are better, with 546 they are not.
+    call.arguments.emplace_back("MASK_ROWS", problem.maxRows < 2 * int64_t(tile.blockM) * problem.experts);
     call.arguments.emplace_back("rows", problem.maxRows);
     call.arguments.emplace_back("weight_rows",
                                 problem.experts * (problem.order == MatrixOrder::Transposed ? problem.n : problem.k));
