@@ -183,10 +183,12 @@ Expected<AttentionBackwardPlan> parseAttentionBackwardPlan(std::string_view text
 AttentionBackwardPlan chooseAttentionBackwardPlan(const AttentionProblem &problem, std::string_view target) {
   AttentionBackwardPlan plan;
   if (hasTensorCopies(target) && problem.headDim >= 64) {
-    plan.keys = {.blockM = 64, .blockN = 128, .movement = AttentionMovement::Descriptors};
-    plan.queries = {.blockM = 128, .blockN = 64, .movement = AttentionMovement::Descriptors};
-    if (problem.headDim == 64)
+    plan.keys = {.blockM = 64, .blockN = 128, .numStages = 4, .movement = AttentionMovement::Descriptors};
+    plan.queries = {.blockM = 128, .blockN = 64, .numStages = 3, .movement = AttentionMovement::Descriptors};
+    if (problem.headDim == 64) {
       plan.keys.blockM = plan.queries.blockN = 128;
+      plan.keys.numStages = 3;
+    }
   }
   return plan;
 }

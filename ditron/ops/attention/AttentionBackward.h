@@ -17,7 +17,7 @@ struct AttentionBackwardPlan {
   AttentionPlan keys = {.blockM = 64, .blockN = 64};
   AttentionPlan queries = {.blockM = 64, .blockN = 64};
 
-  /// "64x128 warps 8 stages 2 descriptors, 128x64 warps 8 stages 2 descriptors"
+  /// "64x128 warps 8 stages 4 descriptors, 128x64 warps 8 stages 3 descriptors"
   std::string text() const;
 };
 /// Reads what text() writes.
