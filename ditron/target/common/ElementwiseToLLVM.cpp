@@ -40,6 +40,42 @@ SmallVector<SmallVector<Value>> applyToRegisters(size_t numRegs, size_t numResul
 
 namespace {
 
+/// The 8-bit side of a conversion between f32 and 8-bit floats; else null.
+FloatType narrowSideOf(Operation *op) {
+  if (!isa<arith::ExtFOp, arith::TruncFOp>(op) || isTruncationTowardZero(op))
+    return {};
+  auto from = cast<FloatType>(tile::elementTypeOf(op->getOperand(0).getType())),
+       to = cast<FloatType>(tile::elementTypeOf(op->getResult(0).getType()));
+  if (from.isF32() && to.getWidth() == 8)
+    return to;
+  return to.isF32() && from.getWidth() == 8 ? from : FloatType();
+}
+
+/// Neighbouring registers two at a time, where the target has an instruction for that; else empty.
+SmallVector<Value> convertPairs(Emitter &e, TargetInfo &target, Operation *op, ValueRange values) {
+  FloatType format = narrowSideOf(op);
+  SmallVector<Value> results;
+  if (values.size() % 2 != 0 || values[0] == values[1])
+    return results;
+  const Type byte = e.getI8Type(), word = e.getIntegerType(16);
+  for (size_t i = 0; i < values.size(); i += 2) {
+    if (isa<arith::TruncFOp>(op)) {
+      Value pair = target.narrowPair(e, format, values[i], values[i + 1]);
+      if (!pair)
+        return {};
+      results.push_back(e.zextOrTrunc(pair, byte));
+      results.push_back(e.zextOrTrunc(e.lshr(pair, 8), byte));
+    } else {
+      Value pair = e.bitOr(e.zextOrTrunc(values[i], word), e.shl(e.zextOrTrunc(values[i + 1], word), 8));
+      const SmallVector<Value> wide = target.widenPair(e, format, pair);
+      if (wide.empty())
+        return {};
+      llvm::append_range(results, wide);
+    }
+  }
+  return results;
+}
+
 class ElementwisePattern : public ConversionPattern {
 public:
   ElementwisePattern(MLIRContext *context, const LoweringContext &lowering)
@@ -53,6 +89,11 @@ public:
     if (op->getNumResults() == 0 || failed(getTypeConverter()->convertType(op->getResult(0).getType(), resultTypes)))
       return rewriter.notifyMatchFailure(op, "result type has no lowering");
     Emitter e(op->getLoc(), rewriter);
+    if (narrowSideOf(op))
+      if (const SmallVector<Value> converted = convertPairs(e, target, op, operands[0]); !converted.empty()) {
+        rewriter.replaceOpWithMultiple(op, {ValueRange(converted)});
+        return success();
+      }
     rewriter.replaceOpWithMultiple(op, applyToRegisters(resultTypes.size(), op->getNumResults(), operands,
                                                         [&](ValueRange scalars) -> SmallVector<Value> {
                                                           return emitScalarOp(e, target, op, scalars);

@@ -69,8 +69,9 @@ static Value truncateSmall(Emitter &e, Value value, const SmallFloat &f) {
   Value isSubnormal = e.compare(ICmpPredicate::ult, magnitude, e.i32((127 - f.bias + 1) << 23));
   Value result = e.select(isSubnormal, subnormal, normal);
   result = e.select(e.compare(ICmpPredicate::sgt, result, e.i32(f.maxFinite)), e.i32(f.maxFinite), result);
-  result = e.select(e.compare(ICmpPredicate::ugt, magnitude, e.i32(0x7f800000)), e.i32(f.nan), result);
-  return e.zextOrTrunc(e.bitOr(result, sign), e.getI8Type());
+  // As the instruction of GPUs has it, a NaN loses its sign.
+  result = e.select(e.compare(ICmpPredicate::ugt, magnitude, e.i32(0x7f800000)), e.i32(f.nan), e.bitOr(result, sign));
+  return e.zextOrTrunc(result, e.getI8Type());
 }
 
 Value extendToF32(Emitter &e, Value bits, FloatType format) {

@@ -33,6 +33,21 @@ Value emitConstant(Emitter &e, TargetInfo &target, TypedAttr attribute) {
   return arith::ConstantOp::create(e, attribute);
 }
 
+Value widenFloat(Emitter &e, TargetInfo &target, Value bits, FloatType format) {
+  if (format.getWidth() == 8)
+    if (const SmallVector<Value> pair = target.widenPair(e, format, e.zextOrTrunc(bits, e.getIntegerType(16)));
+        !pair.empty())
+      return pair.front();
+  return extendToF32(e, bits, format);
+}
+
+Value narrowFloat(Emitter &e, TargetInfo &target, Value value, FloatType format) {
+  if (format.getWidth() == 8)
+    if (Value pair = target.narrowPair(e, format, value, e.zero(e.getF32Type())))
+      return e.zextOrTrunc(pair, e.getI8Type());
+  return truncateFromF32(e, value, format);
+}
+
 Value convertScalar(Emitter &e, TargetInfo &target, Value value, Type from, Type to) {
   if (from == to)
     return value;
@@ -40,9 +55,9 @@ Value convertScalar(Emitter &e, TargetInfo &target, Value value, Type from, Type
     return e.sextOrTrunc(value, to);
   auto source = cast<FloatType>(from), result = cast<FloatType>(to);
   if (!target.isNativeFloat(source))
-    return convertScalar(e, target, extendToF32(e, value, source), e.getF32Type(), to);
+    return convertScalar(e, target, widenFloat(e, target, value, source), e.getF32Type(), to);
   if (!target.isNativeFloat(result))
-    return truncateFromF32(e, convertScalar(e, target, value, from, e.getF32Type()), result);
+    return narrowFloat(e, target, convertScalar(e, target, value, from, e.getF32Type()), result);
   if (source.getWidth() < result.getWidth())
     return arith::ExtFOp::create(e, to, value);
   return arith::TruncFOp::create(e, to, value);
@@ -92,7 +107,7 @@ bool isIntegerToHalf(Operation *op) {
 /// value towards zero in every sign-and-magnitude format (and the largest finite one when rounding has overflowed).
 static Value truncateTowardZero(Emitter &e, TargetInfo &target, Value value, Type from, Type to) {
   if (auto source = cast<FloatType>(from); !target.isNativeFloat(source)) {
-    value = extendToF32(e, value, source);
+    value = widenFloat(e, target, value, source);
     from = e.getF32Type();
   }
   Value nearest = convertScalar(e, target, value, from, to);
@@ -127,7 +142,7 @@ SmallVector<Value> emitScalarOp(Emitter &e, TargetInfo &target, Operation *op, V
   SmallVector<Value> arguments;
   for (auto [original, lowered] : llvm::zip(op->getOperands(), operands)) {
     FloatType emulated = emulatedFloat(target, original.getType());
-    arguments.push_back(emulated ? extendToF32(e, lowered, emulated) : lowered);
+    arguments.push_back(emulated ? widenFloat(e, target, lowered, emulated) : lowered);
   }
   SmallVector<Type> types;
   for (Value result : op->getResults())
@@ -136,7 +151,7 @@ SmallVector<Value> emitScalarOp(Emitter &e, TargetInfo &target, Operation *op, V
   SmallVector<Value> results;
   for (auto [original, computed] : llvm::zip(op->getResults(), applied->getResults())) {
     FloatType emulated = emulatedFloat(target, original.getType());
-    results.push_back(emulated ? truncateFromF32(e, computed, emulated) : computed);
+    results.push_back(emulated ? narrowFloat(e, target, computed, emulated) : computed);
   }
   return results;
 }

@@ -30,6 +30,9 @@ llvm::SmallVector<mlir::Value> emitScalarOp(Emitter &e, TargetInfo &target, mlir
 
 /// Converts a lowered scalar between semantic types: floats among each other, signed integers among each other. Wide floats
 /// pass through f32 on their way to types that the target does not compute in.
+/// The f32 that a float is which the target does not compute in, and the other way round.
+mlir::Value widenFloat(Emitter &e, TargetInfo &target, mlir::Value bits, mlir::FloatType format);
+mlir::Value narrowFloat(Emitter &e, TargetInfo &target, mlir::Value value, mlir::FloatType format);
 mlir::Value convertScalar(Emitter &e, TargetInfo &target, mlir::Value value, mlir::Type from, mlir::Type to);
 
 /// The constant that `attribute` of a semantic type is, as a value of the storage type.

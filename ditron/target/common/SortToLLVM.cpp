@@ -13,9 +13,9 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/common/Exchange.h"
-#include "ditron/target/common/FloatFormats.h"
 #include "ditron/target/common/LayoutIndex.h"
 #include "ditron/target/common/Patterns.h"
+#include "ditron/target/common/ScalarOps.h"
 #include "ditron/target/common/SortElements.h"
 
 #include "ditron/analysis/Scratch.h"
@@ -58,7 +58,7 @@ public:
 private:
   Value keyOf(Emitter &e, Value value) const {
     if (auto format = dyn_cast<FloatType>(element))
-      return target.isNativeFloat(format) ? value : extendToF32(e, value, format);
+      return target.isNativeFloat(format) ? value : widenFloat(e, target, value, format);
     if (key != tile::SortKey::SignMagnitude)
       return value;
     Type type = value.getType();

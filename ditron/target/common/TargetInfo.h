@@ -134,6 +134,11 @@ public:
   /// True if the target computes in this floating-point type. Other types are stored as integers of their width and
   /// computed in f32.
   virtual bool isNativeFloat(mlir::FloatType type) const = 0;
+  /// Two f32 as 8-bit floats in an i16, `low` in its low byte, rounded and saturated as truncateFromF32 of FloatFormats.h does; null without an
+  /// instruction for it.
+  virtual mlir::Value narrowPair(Emitter &, mlir::FloatType, mlir::Value low, mlir::Value high) { return {}; }
+  /// The two f32, low byte first, that 8-bit floats in an i16 are; empty without an instruction for it.
+  virtual llvm::SmallVector<mlir::Value> widenPair(Emitter &, mlir::FloatType, mlir::Value pair) { return {}; }
   /// True if an integer division by zero (or of the smallest integer by -1) stops the program. On GPUs its result is
   /// unspecified and nothing happens, which kernels rely on in masked-off elements.
   virtual bool divisionTraps() const { return false; }

@@ -12,7 +12,7 @@ namespace ditron::target {
 
 static constexpr NvptxArchitecture architectures[] = {
     {"sm_80", 80, "+ptx74", 163 * 1024},
-    {"sm_89", 89, "+ptx78", 99 * 1024},
+    {"sm_89", 89, "+ptx81", 99 * 1024},
     {"sm_90a", 90, "+ptx81", 227 * 1024},
     {"sm_100a", 100, "+ptx86", 227 * 1024},
 };

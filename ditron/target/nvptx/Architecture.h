@@ -24,6 +24,7 @@ struct NvptxArchitecture {
   bool hasBf16Atomics() const { return capability >= 90; }
   /// wgmma, of this architecture alone; 10.0 has other instructions.
   bool hasWgmma() const { return capability == 90; }
+  bool convertsFloat8() const { return capability >= 89; }
 };
 
 /// By the name of a target: "cuda:sm_90a". The error lists what is known.

@@ -224,4 +224,27 @@ void NvptxTargetInfo::populateMathPatterns(const LLVMTypeConverter &converter, R
   populateMathToLLVMConversionPatterns(converter, patterns, /*approximateLog1p=*/false, /*benefit=*/0);
 }
 
+//===--- 8-bit floats ---------------------------------------------------------------------------------------------------===//
+
+static const char *wordOf(FloatType format) { return isa<Float8E5M2Type>(format) ? "e5m2x2" : "e4m3x2"; }
+
+Value NvptxTargetInfo::narrowPair(Emitter &e, FloatType format, Value low, Value high) {
+  if (!architecture.convertsFloat8())
+    return {};
+  return callIntrinsic(e, (Twine("llvm.nvvm.ff.to.") + wordOf(format) + ".rn").str(), e.getIntegerType(16),
+                       {high, low});
+}
+
+SmallVector<Value> NvptxTargetInfo::widenPair(Emitter &e, FloatType format, Value pair) {
+  if (!architecture.convertsFloat8())
+    return {};
+  Value halves = callIntrinsic(e, (Twine("llvm.nvvm.") + wordOf(format) + ".to.f16x2.rn").str(),
+                               VectorType::get(2, e.getF16Type()), pair);
+  SmallVector<Value> result;
+  for (int i = 0; i < 2; ++i)
+    result.push_back(
+        LLVM::FPExtOp::create(e, e.getF32Type(), LLVM::ExtractElementOp::create(e, halves, e.i32(i)).getResult()));
+  return result;
+}
+
 } // namespace ditron::target

@@ -33,6 +33,8 @@ public:
   bool isNativeFloat(mlir::FloatType type) const override {
     return type.isF16() || type.isBF16() || type.isF32() || type.isF64();
   }
+  mlir::Value narrowPair(Emitter &e, mlir::FloatType format, mlir::Value low, mlir::Value high) override;
+  llvm::SmallVector<mlir::Value> widenPair(Emitter &e, mlir::FloatType format, mlir::Value pair) override;
 
   //===--- Module ---------------------------------------------------------------------------------------------------===//
 

@@ -216,3 +216,10 @@ def reductions(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
     high, place = tl.reduce((x, x + 1.0), 1, with_place)
     tl.store(out_ptr + tl.arange(0, M), rows + high + place)
     tl.store(out_ptr + M + tl.arange(0, N), columns + tl.sum(x) + tl.cumsum(columns, 0))
+
+
+@triton.jit
+def eight_bit_floats(x_ptr, narrow_ptr, wide_ptr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(narrow_ptr + offsets, tl.load(x_ptr + offsets).to(narrow_ptr.dtype.element_ty))
+    tl.store(wide_ptr + offsets, tl.load(narrow_ptr + offsets).to(tl.float32))
