@@ -20,6 +20,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <numeric>
 
@@ -299,6 +300,28 @@ std::string ConvertPlan::describe() const {
   return std::string(toString(cls));
 }
 
+int registersOfWord(int elementBits) { return std::max(1, 32 / std::max(8, elementBits)); }
+
+std::vector<int> bitsMovedTogether(const ConvertPlan &plan, int elementBits, int numRegs) {
+  uint32_t stay = static_cast<uint32_t>(numRegs) - 1; // register bits that no step touches
+  for (const ConvertStep &step : plan.steps) {
+    if (std::holds_alternative<RenameStep>(step))
+      break;
+    if (std::holds_alternative<SelectStep>(step)) // later steps count the registers that are left
+      return {};
+    if (const auto *exchange = std::get_if<ExchangeStep>(&step))
+      stay &= ~(1u << exchange->regBit);
+  }
+  std::vector<int> bits;
+  for (int wanted = registersOfWord(elementBits); wanted > 1; wanted /= 2) {
+    if (stay == 0)
+      return {};
+    bits.push_back(std::countr_zero(stay));
+    stay &= stay - 1;
+  }
+  return bits;
+}
+
 ConvertPlan makePlan(const DistributedLayout &src, const DistributedLayout &dst, int elementBits,
                      const PlanOptions &options) {
   assert(src.shape() == dst.shape() && src.numLanes() == dst.numLanes() && src.numWarps() == dst.numWarps() &&
@@ -313,6 +336,8 @@ ConvertPlan makePlan(const DistributedLayout &src, const DistributedLayout &dst,
   WarpLocalPlanner planner(src, dst);
   bool local = planner.run();
   if (local) {
+    const int together = registersOfWord(elementBits);
+    planner.plan.shuffles = (planner.plan.shuffles + together - 1) / together;
     planner.plan.cls = planner.plan.shuffles > 0 ? ConvertClass::Shuffle : ConvertClass::Select;
     if (options.force ? *options.force != ConvertClass::Shared : planner.plan.cls == ConvertClass::Select)
       return std::move(planner.plan);

@@ -109,7 +109,7 @@ struct ConvertPlan {
   std::vector<ConvertStep> steps;       ///< For None to Shuffle.
   std::optional<SharedExchange> shared; ///< For Shared.
 
-  // Cost per thread, for the cost model and for remarks.
+  // Cost per thread, for the cost model and for remarks. A shuffle moves a word, of as many registers as registersOfWord says.
   int shuffles = 0;
   int selects = 0;
   int64_t sharedBytes() const { return shared ? shared->bytes : 0; }
@@ -121,6 +121,12 @@ struct ConvertPlan {
 /// The plan from `src` to `dst`: same shape, same numbers of lanes, warps and blocks. elementBits may be 1 (stored as 8).
 ConvertPlan makePlan(const DistributedLayout &src, const DistributedLayout &dst, int elementBits,
                      const PlanOptions &options = {});
+
+/// Registers of such elements that fill a word of 32 bits, at least one.
+int registersOfWord(int elementBits);
+/// Register bits, ascending, whose registers fill a word and go the same way in all steps of the plan in front of the first renaming, so that a word
+/// may be treated as one register there; empty if there are too few such bits, or elements fill words anyway.
+std::vector<int> bitsMovedTogether(const ConvertPlan &plan, int elementBits, int numRegs);
 
 /// The values of all threads of one block: value(reg, lane, warp).
 class ThreadValues {

@@ -12,8 +12,8 @@
 //                                                              acc = warpgroup_wait 0, acc0, p;  scaled' = f(s, acc)
 //                                                            acc = dot p, v[last], scaled
 // 1. The loop: every dot in its body is waited for at once, the last one's result is only carried on, its A comes from registers and is
-//    computed in the body, and no other dot depends on the carried value. A has 16 bits: other types move between threads on the way from
-//    an accumulator to an operand, through shared memory and barriers, which must not happen in the middle of what a turn starts.
+//    computed in the body, and no other dot depends on the carried value. On the way from an accumulator to an operand A stays in its warps: shared
+//    memory and barriers must not come in the middle of what a turn starts.
 // 2. What moves: the last dot with the waits for its ring in front of it and the releases behind it. Its operands of the turn before are
 //    carried instead of its result. Rings need two slots: the producer may be ahead by one turn of what is released.
 // 3. What depends on the carried value goes to the end of the turn, behind the wait; it must be free of side effects.
@@ -30,6 +30,8 @@
 
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/tile/Tile.h"
+#include "ditron/layout/ConvertPlan.h"
+#include "ditron/layout/Wgmma.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
@@ -53,6 +55,19 @@ dgpu::WarpgroupWaitOp ownWait(dgpu::WarpgroupDotOp dot) {
   const bool isOwn =
       wait && wait.getPending() == 0 && wait.getSources().size() == 1 && wait->getBlock() == dot->getBlock();
   return isOwn ? wait : dgpu::WarpgroupWaitOp();
+}
+
+/// True if a dot's A, computed like an accumulator, gets to where the multiply reads it without shared memory.
+bool staysInWarps(dgpu::WarpgroupDotOp dot) {
+  const auto type = cast<RankedTensorType>(dot.getA().getType());
+  const int bits = static_cast<int>(type.getElementTypeBitWidth()), warps = dgpu::numWarpsOf(dot);
+  const auto computed = layout::wgmmaAccumulator({type.getShape()[0], type.getShape()[1]}, warps);
+  const auto sums = layout::wgmmaAccumulator(
+      {dot.getResult().getType().getShape()[0], dot.getResult().getType().getShape()[1]}, warps);
+  if (!computed.isOk() || !sums.isOk())
+    return false;
+  const auto operand = layout::wgmmaOperandA(*sums, type.getShape()[1], bits);
+  return operand.isOk() && !layout::makePlan(*computed, *operand, bits).shared;
 }
 
 /// Moves operations of a loop's body into the next turn: the first turn without them stands before the loop, those of the last turn
@@ -185,8 +200,8 @@ public:
     Operation *operand = isa<RankedTensorType>(last.getA().getType()) ? last.getA().getDefiningOp() : nullptr;
     if (!operand || operand->getBlock() != body)
       return "the last dot's A is not computed in registers";
-    if (cast<RankedTensorType>(last.getA().getType()).getElementTypeBitWidth() != 16)
-      return "the last dot's A is not of 16 bits, and moves between threads";
+    if (!staysInWarps(last))
+      return "the last dot's A moves between warps";
     if (std::string reason = whyNotLater(); !reason.empty())
       return reason;
     if (std::string reason = collectLate(); !reason.empty())

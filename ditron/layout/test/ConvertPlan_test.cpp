@@ -4,9 +4,10 @@
 // on cases that went wrong in other compilers.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/layout/ConvertPlan.h"
 #include "RandomLayouts.h"
 #include "ditron/layout/Builders.h"
+#include "ditron/layout/ConvertPlan.h"
+#include "ditron/layout/Wgmma.h"
 
 #include <gtest/gtest.h>
 
@@ -145,6 +146,22 @@ TEST(ConvertPlan, DescribesShuffles) {
   DistributedLayout src({64}, {5}, {0, 1, 2, 3, 4}, {}), dst({64}, {0}, {5, 1, 2, 3, 4}, {});
   EXPECT_EQ(makePlan(src, dst, 32).describe(), "shuffle: 1 exchanges, 1 shuffles, 3 selects");
   EXPECT_EQ(makePlan(src, src, 32).describe(), "none");
+}
+
+TEST(ConvertPlan, NarrowElementsMoveByWords) {
+  // The accumulator of one warpgroup multiply as A of another one of 8 bits.
+  const auto sums = wgmmaAccumulator({64, 128}, 4);
+  ASSERT_TRUE(sums.isOk());
+  const auto operand = wgmmaOperandA(*sums, 128, 8);
+  ASSERT_TRUE(operand.isOk());
+  const ConvertPlan plan = makePlan(*sums, *operand, 8);
+  ASSERT_EQ(plan.cls, ConvertClass::Shuffle);
+  EXPECT_EQ(plan.shuffles, 24); // 8 words exchanged, then all 16 to other lanes
+  EXPECT_EQ(bitsMovedTogether(plan, 8, sums->numRegs()), (std::vector<int>{0, 2})); // columns 1 and 16
+  EXPECT_TRUE(interpret(plan, *operand, ThreadValues::indicesOf(*sums)) == ThreadValues::indicesOf(*operand));
+  // Neighbours in a register that go to different lanes are no word.
+  DistributedLayout src({64}, {0}, {1, 2, 3, 4, 5}, {}), dst({64}, {1}, {0, 2, 3, 4, 5}, {});
+  EXPECT_TRUE(bitsMovedTogether(makePlan(src, dst, 16), 16, 2).empty());
 }
 
 TEST(ConvertPlan, ExchangesAreFreeOfBankConflicts) {

@@ -78,6 +78,56 @@ private:
   TargetInfo &target;
 };
 
+/// Narrow elements that move together, as words.
+class WordPacking {
+public:
+  WordPacking(Emitter &e, const ConvertPlan &plan, const Values &values)
+      : e(e), type(values.front().getType()), elementBits(Emitter::bitWidth(type)) {
+    if (elementBits * registersOfWord(elementBits) == wordBits)
+      bits = bitsMovedTogether(plan, elementBits, static_cast<int>(values.size()));
+  }
+
+  Values pack(const Values &values) const {
+    Values words;
+    for (size_t word = 0; word < values.size() >> bits.size(); ++word) {
+      Value packed;
+      for (int i = 0; i < 1 << bits.size(); ++i) {
+        Value part = e.shl(e.zextOrTrunc(e.toBits(values[registerOf(word, i)]), e.getI32Type()), i * elementBits);
+        packed = packed ? e.bitOr(packed, part) : part;
+      }
+      words.push_back(packed);
+    }
+    return words;
+  }
+
+  Values unpack(const Values &words) const {
+    Values values(words.size() << bits.size());
+    for (size_t word = 0; word < words.size(); ++word)
+      for (int i = 0; i < 1 << bits.size(); ++i)
+        values[registerOf(word, i)] =
+            e.fromBits(e.zextOrTrunc(e.lshr(words[word], i * elementBits), e.getIntegerType(elementBits)), type);
+    return values;
+  }
+
+  std::vector<int> bits; ///< Of the register's number; empty: elements move one by one.
+
+private:
+  static constexpr int wordBits = 32;
+
+  /// The register of part `i` of a word: the word's number with the bits of the part in their places.
+  size_t registerOf(size_t word, int i) const {
+    for (auto [position, bit] : llvm::enumerate(bits)) { // ascending, so that places below are complete
+      const size_t below = (size_t(1) << bit) - 1;
+      word = (word & ~below) << 1 | (word & below) | size_t(i >> position & 1) << bit;
+    }
+    return word;
+  }
+
+  Emitter &e;
+  Type type;
+  int elementBits;
+};
+
 class ConvertLayoutPattern : public TilePattern<dgpu::ConvertLayoutOp> {
 public:
   using TilePattern::TilePattern;
@@ -96,15 +146,32 @@ public:
       values = throughShared(e, *plan.shared, values, *offset, dgpu::layoutOf(op.getSource().getType()),
                              dgpu::layoutOf(op.getType()));
     } else {
-      StepEmitter emitStep(e, target);
-      for (const ConvertStep &step : plan.steps)
-        values = std::visit([&](const auto &one) { return emitStep(one, values); }, step);
+      values = byShuffles(e, plan, std::move(values));
     }
     rewriter.replaceOpWithMultiple(op, {values});
     return success();
   }
 
 private:
+  Values byShuffles(Emitter &e, const ConvertPlan &plan, Values values) const {
+    const WordPacking words(e, plan, values);
+    StepEmitter emitStep(e, target);
+    bool isPacked = !words.bits.empty();
+    if (isPacked)
+      values = words.pack(values);
+    for (ConvertStep step : plan.steps) {
+      if (isPacked && std::holds_alternative<RenameStep>(step)) {
+        values = words.unpack(values);
+        isPacked = false;
+      }
+      if (auto *exchange = std::get_if<ExchangeStep>(&step); isPacked && exchange)
+        exchange->regBit -=
+            static_cast<int>(llvm::count_if(words.bits, [&](int bit) { return bit < exchange->regBit; }));
+      values = std::visit([&](const auto &one) { return emitStep(one, values); }, step);
+    }
+    return isPacked ? words.unpack(values) : values;
+  }
+
   Values throughShared(Emitter &e, const SharedExchange &exchange, const Values &values, int64_t offset,
                        const DistributedLayout &source, const DistributedLayout &result) const {
     Value base = sharedAddress(e, target, offset);
