@@ -76,6 +76,26 @@ Status checkPlans(TuneArguments &arguments) {
   return Status::ok();
 }
 
+/// A row must be one for the GPU that was measured, and what a simulator measured for no other.
+Status checkGpu(std::string_view given, std::string name, bool simulated) {
+  constexpr std::string_view simulators = "simulated";
+  if (given.find_first_of("#\t\n") != std::string::npos || given == ":")
+    return invalidArgument(fmt::format("--gpu '{}': a word without '#' is accepted, which begins a remark", given));
+  std::ranges::replace(name, ' ', '_');
+  if (given.empty() || (given == "*" && !simulated))
+    return Status::ok();
+  if (simulated && !given.starts_with(simulators))
+    return invalidArgument(fmt::format("--gpu '{}': the times of '{}' say nothing about GPUs, whose calls would take "
+                                       "these rows; '{}' or more of that name is accepted",
+                                       given, name, simulators));
+  std::string word(given);
+  std::ranges::replace(word, ' ', '_');
+  if (name.find(word) == std::string::npos)
+    return invalidArgument(fmt::format(
+        "--gpu '{}': this GPU would not take these rows; a part of its name, '{}', is accepted", given, name));
+  return Status::ok();
+}
+
 std::string describe(const TunedProblem &tuned) {
   std::string text = fmt::format("{}\n{:>12}{:>12}  {}\n", tuned.problem.text(), "us", "predicted", "plan");
   std::vector<TunedPlan> plans = tuned.plans;
@@ -104,6 +124,7 @@ Status runTune(TuneArguments &arguments) {
     DITRON_ASSIGN_OR_RETURN(const auto world, runtime::World::local(1, target.text, {}));
     gpu = world->rank(0).attributes();
   }
+  DITRON_RETURN_IF_ERROR(checkGpu(arguments.tune.gpu, gpu.name, target.simulated));
   DITRON_ASSIGN_OR_RETURN(const TuneMachine machine, tuneMachine(target, gpu));
   arguments.tune.trial.program = "/proc/self/exe"; // even when a build has replaced the file meanwhile
   arguments.tune.trial.target = target.text;

@@ -97,8 +97,6 @@ std::vector<ops::PlanSize> bucketOf(const TuneProblem &problem, const std::vecto
 Status tune(const TuneOptions &options, const TuneMachine &machine, const std::string &version, Progress &progress,
             const std::function<void(const TunedProblem &)> &report) {
   const std::string gpu = options.gpu.empty() ? machine.gpu.name : options.gpu;
-  if (gpu.find_first_of("#\t\n") != std::string::npos || gpu == ":")
-    return invalidArgument(fmt::format("--gpu '{}': a word without '#' is accepted, which begins a remark", gpu));
   // A table that cannot be read is not one to be replaced.
   if (std::filesystem::exists(options.outFile))
     DITRON_RETURN_IF_ERROR(ops::PlanTable::read(options.outFile).status().withContext("--out"));
