@@ -37,6 +37,23 @@ Status OneLaunchTile::verify() const {
   return Status::ok();
 }
 
+Status OneLaunchTile::verifyPlaces(int64_t rows, int64_t columns, uint32_t multiprocessors) const {
+  if (rows > OneLaunch::mostRows)
+    return invalidArgument(fmt::format("one launch of {} rows; 1 to {} are accepted", rows, OneLaunch::mostRows));
+  const int64_t tiles = tilesOf(tile, rows, columns);
+  if (tiles > mostOneLaunchTiles)
+    return invalidArgument(fmt::format("{} rows and {} columns are {} tiles of {}x{}; one launch has at most {}", rows,
+                                       columns, tiles, tile.blockM, tile.blockN, mostOneLaunchTiles));
+  if (splits == 1 || tiles * splits <= multiprocessors)
+    return Status::ok();
+  const int64_t most = std::max<int64_t>(multiprocessors / tiles, 1);
+  return invalidArgument(
+      fmt::format("{} rows and {} columns are {} tiles of {}x{}, whose {} blocks must all find a place "
+                  "at once on {} multiprocessors; {} accepted with these tiles",
+                  rows, columns, tiles, tile.blockM, tile.blockN, tiles * splits, multiprocessors,
+                  most == 1 ? "1 split is" : fmt::format("1 to {} splits are", most)));
+}
+
 // The weights are read once, by blocks each of which should read as much as the others:
 //   cost = multiprocessors * (elements of a block's tiles / blocks of a tile) / elements of the result, 1 at best,
 // and a little for adding parts up, and where the rows of A, which every column of tiles reads again, come to many bytes beside B's. Many bytes

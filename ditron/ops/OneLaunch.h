@@ -20,6 +20,8 @@ struct OneLaunchTile {
 
   bool operator==(const OneLaunchTile &) const = default;
   Status verify() const;
+  /// Refuses a call whose blocks do not find places on so many multiprocessors at once.
+  Status verifyPlaces(int64_t rows, int64_t columns, uint32_t multiprocessors) const;
 };
 /// For GPUs like this one, which must hold all blocks of so many calls at once; none where the tiles are too many. Does not depend on the
 /// depth, in which ranks may differ.

@@ -192,8 +192,8 @@ Status AttentionBench::benchShape(const std::string &shape) {
     Expected<Checked> checked = options.backward ? checkBackward(operands, *ops::parseAttentionBackwardPlan(plan))
                                                  : checkForward(operands, *ops::parseAttentionPlan(plan));
     if (!checked.isOk()) {
-      lastProblem = checked.status();
-      note(fmt::format("{}: {}: {}", shape, plan, lastProblem.message()));
+      lastProblem = options.plans.empty() ? checked.status() : blamedOnPlan(checked.status()).withContext(plan);
+      notePlan(plans.size(), shape, lastProblem);
       row["failed"].push_back({{"plan", plan}, {"error", lastProblem.message()}});
       continue;
     }
@@ -203,7 +203,7 @@ Status AttentionBench::benchShape(const std::string &shape) {
     contenders.push_back({plan, [enqueue = checked->enqueue](uint64_t) { return enqueue(); }});
   }
   if (contenders.empty())
-    return lastProblem.withContext("no plan could be compiled");
+    return noPlan(plans.size(), lastProblem);
   progress.activity(shape + ": timing");
   reached(plans.size(), plans.size() + 1);
   DITRON_ASSIGN_OR_RETURN(const std::vector<ContenderTimes> times, timeInterleaved(rank(), contenders, options.timing));

@@ -179,7 +179,10 @@ Status AttentionDecodeBench::benchPlan(const std::string &shape, const std::opti
                                        double copy) {
   const ops::DecodePlan plan = given.value_or(ops::chooseDecodePlan(problem, world->rank(0).attributes()));
   progress.activity(fmt::format("{}: {}", shape, plan.text()));
-  DITRON_ASSIGN_OR_RETURN(const auto call, prepare(plan));
+  const auto prepared = prepare(plan);
+  if (!prepared.isOk())
+    return given ? blamedOnPlan(prepared.status()).withContext(plan.text()) : prepared.status();
+  const Call &call = *prepared;
   for (uint32_t id = 0; id < options.ranks; ++id)
     DITRON_RETURN_IF_ERROR(world->rank(id).stream().fill(ranks[id].out, 0xff, ranks[id].out.count()));
   DITRON_RETURN_IF_ERROR(world->synchronize());

@@ -115,8 +115,9 @@ Status CollectiveBench::run(const Knobs &knobs) {
 
 Status CollectiveBench::benchOf(uint64_t bytes, const std::optional<ops::CollectivePlan> &plan) {
   elements = static_cast<int64_t>(bytes / sizeOf(dtype));
-  if (elements == 0)
-    return invalidArgument(fmt::format("--bytes {}: less than one element of {}", bytes, toString(dtype)));
+  if (bytes % sizeOf(dtype) != 0)
+    return invalidArgument(fmt::format("--bytes {}: elements of {} have {} bytes each; multiples of {} are accepted",
+                                       bytes, toString(dtype), sizeOf(dtype), sizeOf(dtype)));
   DITRON_ASSIGN_OR_RETURN(
       ops::Collective made,
       ops::Collective::create(*world, *jit,

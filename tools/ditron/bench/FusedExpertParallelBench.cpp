@@ -374,8 +374,9 @@ Status FusedExpertParallelBench::benchOf(int64_t tokens, const std::string &plan
   const bool isCompared = !isUnfused && unfusedTimes[0] > 0 && times[0] > 0;
   if (isCompared)
     row["speedup"] = unfusedTimes[0] / times[0];
-  table += fmt::format("{:>8}{:>11.1f}{:>11.1f}{:>11.1f}{:>9}{:>10}  {}\n", tokens, times[0], times[1], times[2],
-                       isCompared ? fmt::format("{:.2f}", unfusedTimes[0] / times[0]) : "-", errorText, name);
+  table += fmt::format("{:>8}{:>11}{:>11}{:>11}{:>9}{:>10}  {}\n", tokens, shown(times[0], 1), shown(times[1], 1),
+                       shown(times[2], 1), isCompared ? fmt::format("{:.2f}", unfusedTimes[0] / times[0]) : "-",
+                       errorText, name);
   reportRows.push_back(std::move(row));
   return Status::ok();
 }

@@ -233,6 +233,7 @@ Status GroupedGemmBench::benchShape(const std::string &text, const Shape &shape)
   nlohmann::ordered_json row = {{"shape", text}, {"tokens", shape.tokens},   {"n", shape.n},
                                 {"k", shape.k},  {"experts", shape.experts}, {"top_k", shape.topK}};
   Status lastProblem;
+  const size_t tried = plans.size() * (grouped.form.empty() ? 2 : 1);
   for (const bool gathers : {false, true})
     for (const std::optional<ops::GemmPlan> &plan : plans) {
       const char *form = gathers ? "gathered" : "rows";
@@ -241,8 +242,8 @@ Status GroupedGemmBench::benchShape(const std::string &text, const Shape &shape)
       progress.activity(fmt::format("{}: {}", text, form));
       Expected<Way> made = prepare(shape, gathers, plan);
       if (!made.isOk()) {
-        lastProblem = made.status();
-        note(fmt::format("{}: {}: {}", text, form, lastProblem.message()));
+        lastProblem = plan ? blamedOnPlan(made.status()).withContext(plan->text()) : made.status();
+        notePlan(tried, fmt::format("{}: {}", text, form), lastProblem);
         continue;
       }
       auto way = std::make_unique<Way>(std::move(*made));
@@ -259,7 +260,7 @@ Status GroupedGemmBench::benchShape(const std::string &text, const Shape &shape)
       ways.push_back(std::move(way));
     }
   if (ways.empty())
-    return lastProblem.withContext("no plan could be prepared");
+    return noPlan(tried, lastProblem);
   std::vector<Contender> contenders;
   for (const std::unique_ptr<Way> &way : ways)
     contenders.push_back({way->plan.text(), [this, each = way.get()](uint64_t) { return enqueue(*each); }});

@@ -50,6 +50,17 @@ void KernelBench::note(const std::string &line) {
   fmt::print(stderr, "{}\n", line);
 }
 
+void KernelBench::notePlan(size_t plans, const std::string &plan, const Status &problem) {
+  if (plans > 1)
+    note(fmt::format("{}: {}", plan, problem.message()));
+}
+
+Status KernelBench::noPlan(size_t plans, const Status &last) {
+  if (plans == 1)
+    return last;
+  return {last.code(), fmt::format("none of the {} plans can be carried out, for the reasons above", plans)};
+}
+
 Status KernelBench::finish(nlohmann::ordered_json rows, nlohmann::ordered_json summary, const std::string &table) {
   progress.stop();
   if (!options.quiet)

@@ -8,6 +8,7 @@
 #ifndef DITRON_TOOLS_DITRON_KERNELBENCH_H
 #define DITRON_TOOLS_DITRON_KERNELBENCH_H
 
+#include "base/PlanFault.h"
 #include "base/Progress.h"
 #include "bench/InterleavedTiming.h"
 #include "overlap/PlantedFault.h"
@@ -89,8 +90,12 @@ public:
 
   /// Fills the memory with a pattern that is NaN in every type: an element that was not written shows.
   Status poison(const runtime::Buffer &buffer);
-  /// Adds the compiled kernel's text to an error about a plan.
+  /// Says at once what is wrong, and goes on.
   void note(const std::string &line);
+  /// A plan cannot be carried out: of several it is noted, the only one's error is the benchmark's own.
+  void notePlan(size_t plans, const std::string &plan, const Status &problem);
+  /// None of a shape's plans can be carried out, the last one for that reason.
+  static Status noPlan(size_t plans, const Status &last);
   /// Writes the table and the file.
   Status finish(nlohmann::ordered_json rows, nlohmann::ordered_json summary, const std::string &table);
 

@@ -4,6 +4,7 @@
 // precision, and on GPUs calls are timed, overlapped and, with --unfused, one step after the other. Experts are chosen at random, every topK of a token others.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "base/PlanFault.h"
 #include "base/WorldText.h"
 #include "bench/KernelBench.h"
 #include "bench/RankBench.h"
@@ -86,6 +87,7 @@ private:
   ops::MatrixOrder order = ops::MatrixOrder::Transposed;
   int64_t innerOfRank = 0;
   std::optional<ops::GemmPlan> plan;
+  Status blamed(const Status &status) const { return plan ? blamedOnPlan(status) : status; }
   std::vector<Operands> operands;
   std::optional<ops::AllGatherMoe> gather;
   std::optional<ops::MoeReduction> reduction;
@@ -223,7 +225,7 @@ Status MoeBench::makeGather(int64_t tokens, ops::Schedule schedule) {
     DITRON_RETURN_IF_ERROR(data->fill(o.weights, weightsSalt + id));
     DITRON_RETURN_IF_ERROR(o.ids.upload(chosen.data() + id * slots, o.ids.bytes()));
     DITRON_RETURN_IF_ERROR(o.slotWeights.upload(slotWeights.data() + id * slots, o.slotWeights.bytes()));
-    DITRON_RETURN_IF_ERROR(gather->prepare(rank, own));
+    DITRON_RETURN_IF_ERROR(blamed(gather->prepare(rank, own)));
   }
   return Status::ok();
 }
@@ -268,7 +270,7 @@ Status MoeBench::makeReduction(int64_t tokens, ops::Schedule schedule) {
   DITRON_RETURN_IF_ERROR(world->synchronize());
   DITRON_ASSIGN_OR_RETURN(reduction, ops::MoeReduction::create(*world, *jit, made, rows));
   for (uint32_t id : world->localRanks())
-    DITRON_RETURN_IF_ERROR(reduction->prepare(world->rank(id), tokens));
+    DITRON_RETURN_IF_ERROR(blamed(reduction->prepare(world->rank(id), tokens)));
   return Status::ok();
 }
 

@@ -185,8 +185,8 @@ Status RowBench::benchShape(const std::string &shape, const ops::RowProblem &pro
     DITRON_RETURN_IF_ERROR(poison(y));
     Expected<ops::PreparedCall> call = prepare(problem, plan);
     if (!call.isOk()) {
-      lastProblem = call.status();
-      note(fmt::format("{}: {}: {}", shape, plan.text(), call.status().message()));
+      lastProblem = givenPlans.empty() ? call.status() : blamedOnPlan(call.status()).withContext(plan.text());
+      notePlan(plans.size(), shape, lastProblem);
       row["failed"].push_back({{"plan", plan.text()}, {"error", call.status().message()}});
       continue;
     }
@@ -199,7 +199,7 @@ Status RowBench::benchShape(const std::string &shape, const ops::RowProblem &pro
     contenders.push_back({plan.text(), [this, call = *call](uint64_t) { return call.enqueue(rank().stream()); }});
   }
   if (contenders.empty())
-    return lastProblem.withContext("no plan could be compiled");
+    return noPlan(plans.size(), lastProblem);
   contenders.push_back({"copy", [&](uint64_t) { return rank().stream().copy(y, x, count); }});
   progress.activity(shape + ": timing");
   reached(plans.size(), plans.size() + 1);

@@ -53,6 +53,7 @@ private:
   };
 
   Status benchOf(uint64_t bytes);
+  /// In whole rows.
   Status allocate(uint64_t bytes);
   Status check();
   Status enqueueOne(uint32_t id) override;
@@ -109,6 +110,9 @@ Status TransferBench::allocate(uint64_t bytes) {
   const uint32_t ranks = world->numRanks();
   const bool uneven = options.transfer == Transfer::AllToAllV;
   const int64_t row = uneven ? options.rowElements : 1;
+  if (!uneven && bytes % sizeOf(dtype) != 0)
+    return invalidArgument(fmt::format("--bytes {}: elements of {} have {} bytes each; multiples of {} are accepted",
+                                       bytes, toString(dtype), sizeOf(dtype), sizeOf(dtype)));
   rows = static_cast<int64_t>(bytes / (row * sizeOf(dtype)));
   if (rows == 0)
     return invalidArgument(fmt::format("--bytes {}: less than a row of {} {}", bytes, row, toString(dtype)));

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <limits>
 
 namespace ditron::tool {
@@ -203,7 +204,7 @@ public:
       const OverlapSlice columns = columnsOf(id);
       DITRON_RETURN_IF_ERROR(
           allocate(rank, shards.rowsOf(id), options.k, columns.size, shards.firstRowOf(id), columns.begin));
-      DITRON_RETURN_IF_ERROR(op.prepare(rank, options.m, columns.size, stridesOf(id)));
+      DITRON_RETURN_IF_ERROR(blamed(op.prepare(rank, options.m, columns.size, stridesOf(id))));
     }
     return Status::ok();
   }
@@ -291,7 +292,7 @@ protected:
     for (uint32_t id : world.localRanks()) {
       runtime::Rank &rank = world.rank(id);
       DITRON_RETURN_IF_ERROR(allocate(rank, options.m, depthOf(id).size, options.n, 0, 0));
-      DITRON_RETURN_IF_ERROR(product().prepare(rank, options.m, depthOf(id).size, stridesOf(id)));
+      DITRON_RETURN_IF_ERROR(blamed(product().prepare(rank, options.m, depthOf(id).size, stridesOf(id))));
     }
     return Status::ok();
   }
@@ -349,13 +350,32 @@ public:
     if (options.splits)
       config.oneLaunchTile =
           ops::OneLaunchTile{options.tile == ops::libraryTile ? ops::TileConfig() : options.tile, options.splits};
+    if (options.splits)
+      DITRON_RETURN_IF_ERROR(verifySplits(*config.oneLaunchTile));
     DITRON_ASSIGN_OR_RETURN(op, ops::GemmAllReduce::create(world, kernels, config));
+    if (const ops::AllReduceForm form = op.choiceFor(options.m).form; options.splits && !isOneLaunch(form))
+      return invalidArgument(fmt::format("--splits {}: calls of {} rows have form {}, whose tiles are not split; "
+                                         "--form one_shot or fused_two_shot is accepted with it",
+                                         options.splits, options.m, toString(form)));
     return prepare();
   }
 
   std::string plan() const override { return op.planText(options.m); }
 
 private:
+  /// The operator would take another tile or form.
+  Status verifySplits(const ops::OneLaunchTile &given) const {
+    DITRON_RETURN_IF_ERROR(given.verify().withContext("--splits"));
+    const int64_t depth = ops::ceilDivide(options.k, world.numRanks());
+    const int64_t steps = ops::ceilDivide(depth, given.tile.blockK);
+    if (steps < options.splits)
+      return invalidArgument(
+          fmt::format("--splits {}: the depth of a rank, {}, has {} steps of {} (--block-k); 1 to {} are accepted",
+                      options.splits, depth, steps, given.tile.blockK, steps));
+    return given.verifyPlaces(options.m, options.n, world.rank(world.localRanks().front()).attributes().multiprocessors)
+        .withContext(fmt::format("--splits {}", options.splits));
+  }
+
   ops::PlannedProduct &product() override { return op; }
   std::pair<int64_t, int64_t> resultShape(uint32_t) const override { return {options.m, options.n}; }
   std::pair<int64_t, int64_t> resultBegin(uint32_t) const override { return {0, 0}; }

@@ -7,6 +7,7 @@
 #ifndef DITRON_TOOLS_DITRON_OVERLAPOPERANDS_H
 #define DITRON_TOOLS_DITRON_OVERLAPOPERANDS_H
 
+#include "base/PlanFault.h"
 #include "overlap/OverlapRun.h"
 
 namespace ditron::tool {
@@ -84,6 +85,11 @@ protected:
   }
   int64_t resultColumns(int64_t columns) const { return options.epilogue().resultColumns(columns); }
   ops::RowStrides strides(int64_t columnsA, int64_t depth, int64_t columns) const;
+
+  /// What is wrong with a product, or with the plan or tile that was given for it.
+  Status blamed(const Status &status) const {
+    return options.plan || options.tile != ops::libraryTile ? blamedOnPlan(status) : status;
+  }
 
   virtual std::pair<int64_t, int64_t> resultShape(uint32_t id) const = 0;
   /// The row and column of the whole result at which rank id's result begins.
