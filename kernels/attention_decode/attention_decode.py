@@ -1,15 +1,20 @@
 """Attention of few queries over many keys, as a decoder has it for each token (host side: ditron/ops/attention_decode).
 
-out[s, h, i] = softmax(Q[s, h, i] K[s]^T * score_scale / log2(e)) V[s] over the first lengths[s, i] keys of sequence s; Q, out [batch, heads,
-queries, HEAD_DIM], contiguous, lengths [batch, queries] on the device. A query that sees no key gives zeros. `group` query heads share a
-head of K and V, and are, with all queries, the rows of one tile: what is read of K and V is read once.
+out[s, h, i] = softmax(Q[s, h, i] K[s]^T * score_scale / log2(e)) V[s] over the first lengths[s, i] keys of sequence s, with a window over the last
+window + 1 of these; Q [batch, heads, queries, HEAD_DIM], out [batch, heads, queries, VALUE_DIM], contiguous, lengths [batch, queries] on the device. A query
+that sees no key gives zeros. `group` query heads share a head of K and V, and are, with all queries, the rows of one tile: what is read of K and V is read once.
+
+**Heads of any size.** A head is the largest power of two that is in it, and a rest: 576 = 512 + 64, 192 = 128 + 64, 96 = 64 + 32. Rests of K are a tile of
+their own, those of V are masked. VALUES_IN_KEYS (multi-head latent attention, whose keys are a latent and a rotary part): V is what K has without the rest,
+and read with it.
 
 **Keys lie in pages.** Key k of sequence s is row k % PAGE_SIZE of page block_table[s, k // PAGE_SIZE]; PAGE_SIZE 0: one page a sequence, its own.
-Strides say where a page, a row and a head begin, in elements, of K and V alike.
+Strides say where a page, a row and a head begin, in elements, of K, and of V unless it lies alike (value_page None).
 
 **How the work is cut.** The time is that of reading K and V, so all programs read as much, whatever the lengths are. An item is a head of K and V of
-a sequence (or BLOCK_M rows of it, where there are more); tiles of BLOCK_N keys of all items are numbered through, and each program has as many that follow
-each other, the first T % P of P programs one more. It goes through the items that these belong to. With T = 20, P = 3 and items of 8, 4 and 8 tiles:
+a sequence; tiles of BLOCK_N keys of all items are numbered through, and each program has as many that follow
+each other, the first T % P of P programs one more. It goes through the items that these belong to. (Where an item has several tiles of rows, P counts groups
+of so many programs, which go over the same keys beside each other, a tile of rows each: what one reads the others find in the cache.) With T = 20, P = 3 and items of 8, 4 and 8 tiles:
 
     program 0: tiles 0-6 of item 0             program 1: tile 7 of item 0, item 1, tiles 0-1 of item 2        program 2: tiles 2-7 of item 2
 
@@ -25,25 +30,45 @@ import triton.language as tl
 import triton_dist.language as dl
 from triton_dist.language.extra.language_extra import __syncthreads, ld, ld_vector, num_threads, st, st_vector, tid
 
-from ..attention.scores import LN2, softmax_begin, softmax_turn
+from ..attention.scores import LN2, LOG2E, changed_scores, softmax_begin, softmax_turn
 from ..collectives.packets import packet_values, receive_packets, send_packet
 
 
 @triton.jit
-def tiles_of(lengths, BLOCK_N: tl.constexpr):
-    """An item has a tile even if it has no key: somebody must write its zeros."""
-    return tl.maximum(tl.cdiv(lengths, BLOCK_N), 1)
+def first_part(HEAD_DIM: tl.constexpr):
+    """The largest power of two that is not above it."""
+    if triton.next_power_of_2(HEAD_DIM) == HEAD_DIM:
+        return HEAD_DIM
+    return triton.next_power_of_2(HEAD_DIM) // 2
 
 
 @triton.jit
-def ends_of_sequences(lengths_ptr, batch, queries, items, BATCH: tl.constexpr, BLOCK_N: tl.constexpr):
+def tiles_between(begin, end, BLOCK_N: tl.constexpr):
+    """The first tile of the keys that an item sees, and how many there are. An item has a tile even if it has no key: somebody must write its zeros."""
+    first = begin // BLOCK_N
+    return first, tl.maximum(tl.cdiv(end, BLOCK_N) - first, 1)
+
+
+@triton.jit
+def first_seen(length, window):
+    """The first key that a query with so many keys sees."""
+    if window is None:
+        return length * 0
+    return tl.maximum(length - 1 - window, 0)
+
+
+@triton.jit
+def ends_of_sequences(lengths_ptr, batch, queries, window, items, BATCH: tl.constexpr, BLOCK_N: tl.constexpr):
     """For each sequence the number of tiles up to its end, [BATCH], where each has `items` items."""
     sequences = tl.arange(0, BATCH)
-    longest = tl.zeros((BATCH,), tl.int32)
+    begin = tl.full((BATCH,), 2**31 - 1, tl.int32)
+    end = tl.zeros((BATCH,), tl.int32)
     for query in range(queries):
-        longest = tl.maximum(longest, tl.load(lengths_ptr + sequences * queries + query, mask=sequences < batch, other=0))
-    tiles = tl.where(sequences < batch, tiles_of(longest, BLOCK_N), 0)
-    return tl.cumsum(tiles, 0) * items
+        length = tl.load(lengths_ptr + sequences * queries + query, mask=sequences < batch, other=0)
+        begin = tl.minimum(begin, first_seen(length, window))
+        end = tl.maximum(end, length)
+    _, tiles = tiles_between(begin, end, BLOCK_N)
+    return tl.cumsum(tl.where(sequences < batch, tiles, 0), 0) * items
 
 
 @triton.jit
@@ -59,95 +84,131 @@ def program_of(tile, total_tiles, programs):
 
 
 @triton.jit
-def longest_of(lengths_ptr, sequence, queries):
-    longest = 0
+def keys_of(lengths_ptr, sequence, queries, window):
+    """The first key that a query of the sequence sees, and the end of those that any sees."""
+    begin = 2**31 - 1
+    end = 0
     for query in range(queries):
-        longest = max(longest, tl.load(lengths_ptr + sequence * queries + query))
-    return longest
+        length = tl.load(lengths_ptr + sequence * queries + query)
+        begin = min(begin, first_seen(length, window))
+        end = max(end, length)
+    return begin, end
 
 
 @triton.jit
-def rows_of_tile(table_ptr, first, end, stride_page, stride_row, PAGE_SIZE: tl.constexpr, BLOCK_N: tl.constexpr):
-    """Where the rows of keys first, first + 1, ... are; table_ptr: the pages of the sequence."""
+def pages_of_tile(table_ptr, first, end, PAGE_SIZE: tl.constexpr, BLOCK_N: tl.constexpr):
+    """The pages in which keys first, first + 1, ... lie, one where it is that of all; table_ptr: the pages of the sequence."""
+    if PAGE_SIZE == 0:
+        return 0
+    elif PAGE_SIZE % BLOCK_N == 0:
+        return tl.load(table_ptr + first // PAGE_SIZE, mask=first < end, other=0)
+    else:
+        keys = first + tl.arange(0, BLOCK_N)
+        return tl.load(table_ptr + keys // PAGE_SIZE, mask=keys < end, other=0)
+
+
+@triton.jit
+def rows_of_tile(pages, first, stride_page, stride_row, PAGE_SIZE: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Where the rows of keys first, first + 1, ... begin."""
     rows = tl.arange(0, BLOCK_N)
     if PAGE_SIZE == 0:
-        places = (first + rows).to(tl.int64) * stride_row
+        return (first + rows).to(tl.int64) * stride_row
     elif PAGE_SIZE % BLOCK_N == 0:
-        page = tl.load(table_ptr + first // PAGE_SIZE, mask=first < end, other=0)
-        places = tl.cast(page, tl.int64) * stride_page + (first % PAGE_SIZE + rows) * stride_row
+        return tl.cast(pages, tl.int64) * stride_page + (first % PAGE_SIZE + rows) * stride_row
     else:
-        keys = first + rows
-        pages = tl.load(table_ptr + keys // PAGE_SIZE, mask=keys < end, other=0)
-        places = pages.to(tl.int64) * stride_page + (keys % PAGE_SIZE) * stride_row
-    return places
+        return pages.to(tl.int64) * stride_page + ((first + rows) % PAGE_SIZE) * stride_row
 
 
 @triton.jit
-def attend(q, k_ptr, v_ptr, table_ptr, visible, longest, first_tile, end_tile, stride_page, stride_row, score_scale, HEAD_DIM: tl.constexpr,
-           PAGE_SIZE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    """Rows of Q over tiles of keys: what they give, [BLOCK_M, HEAD_DIM], and the logarithms to base 2 of their sums, [BLOCK_M], -inf of rows that
-    see none of the keys. visible: keys that each row sees."""
-    depths = tl.arange(0, HEAD_DIM)
+def attend(q, q_rest, k_ptr, v_ptr, table_ptr, visible, longest, first_tile, end_tile, stride_page, stride_row, value_page, value_row, score_scale,
+           window, soft_cap, HEAD_DIM: tl.constexpr, VALUE_DIM: tl.constexpr, VALUES_IN_KEYS: tl.constexpr, PAGE_SIZE: tl.constexpr,
+           BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Rows of Q over tiles of keys: what they give, [BLOCK_M, VALUE_BLOCK], and the logarithms to base 2 of their sums, [BLOCK_M], -inf of rows that
+    see none of the keys. visible: the end of the keys that each row sees."""
+    FIRST: tl.constexpr = q.shape[1]
+    VALUE_BLOCK: tl.constexpr = triton.next_power_of_2(VALUE_DIM)
+    depths = tl.arange(0, FIRST)
+    columns = tl.arange(0, VALUE_BLOCK)
     largest, total = softmax_begin(None, 0, 0.0, BLOCK_M)
-    accumulator = tl.zeros((BLOCK_M, HEAD_DIM), dtype=tl.float32)
-    following = rows_of_tile(table_ptr, first_tile * BLOCK_N, longest, stride_page, stride_row, PAGE_SIZE, BLOCK_N)
+    accumulator = tl.zeros((BLOCK_M, VALUE_BLOCK), dtype=tl.float32)
+    following = pages_of_tile(table_ptr, first_tile * BLOCK_N, longest, PAGE_SIZE, BLOCK_N)
     for tile in range(first_tile, end_tile):
         # Numbers of pages are asked for one tile earlier than the addresses that come of them.
-        places = following
-        following = rows_of_tile(table_ptr, (tile + 1) * BLOCK_N, longest, stride_page, stride_row, PAGE_SIZE, BLOCK_N)
+        pages = following
+        following = pages_of_tile(table_ptr, (tile + 1) * BLOCK_N, longest, PAGE_SIZE, BLOCK_N)
+        places = rows_of_tile(pages, tile * BLOCK_N, stride_page, stride_row, PAGE_SIZE, BLOCK_N)
         keys = tile * BLOCK_N + tl.arange(0, BLOCK_N)
-        offsets = places[:, None] + depths[None, :]
         is_key = (keys < longest)[:, None]
-        k = tl.load(k_ptr + offsets, mask=is_key, other=0.0)
-        scores = tl.where(keys[None, :] < visible[:, None], tl.dot(q, k.T) * score_scale, float("-inf"))
-        largest, total, rescale, powers = softmax_turn(scores, 1.0, largest, total, 0.0)
-        v = tl.load(v_ptr + offsets, mask=is_key, other=0.0)
-        accumulator = tl.dot(powers.to(v_ptr.dtype.element_ty), v, accumulator * rescale[:, None])
+        k = tl.load(k_ptr + (places[:, None] + depths[None, :]), mask=is_key, other=0.0)
+        scores = tl.dot(q, k.T)
+        if FIRST < HEAD_DIM:
+            rest = tl.arange(0, HEAD_DIM - FIRST)
+            k_rest = tl.load(k_ptr + (places[:, None] + (FIRST + rest)[None, :]), mask=is_key, other=0.0)
+            scores = tl.dot(q_rest, k_rest.T, scores)
+        if soft_cap is None:
+            scores *= score_scale
+        else:
+            scores = changed_scores(scores, score_scale, 0, 0, None, soft_cap)
+        seen = keys[None, :] < visible[:, None]
+        if window is not None:
+            seen = seen & (keys[None, :] >= first_seen(visible, window)[:, None])
+        largest, total, rescale, powers = softmax_turn(tl.where(seen, scores, float("-inf")), 1.0, largest, total, 0.0)
+        if VALUES_IN_KEYS:
+            v = k
+        else:
+            if value_page is not None:
+                places = rows_of_tile(pages, tile * BLOCK_N, value_page, value_row, PAGE_SIZE, BLOCK_N)
+            is_value = is_key
+            if VALUE_DIM < VALUE_BLOCK:
+                is_value = is_key & (columns < VALUE_DIM)[None, :]
+            v = tl.load(v_ptr + (places[:, None] + columns[None, :]), mask=is_value, other=0.0)
+        accumulator = tl.dot(powers.to(k_ptr.dtype.element_ty), v, accumulator * rescale[:, None])
     some = tl.where(total == 0.0, 1.0, total)
     return accumulator / some[:, None], largest + tl.log2(some)
 
 
 @triton.jit
-def places_of_parts(first_program, first, BLOCK_M: tl.constexpr, PARTS: tl.constexpr):
-    """Where the rows of the parts of an item from the first-th on begin."""
+def places_of_parts(first_program, stride, first, BLOCK_M: tl.constexpr, PARTS: tl.constexpr):
+    """Where the rows of the parts of an item from the first-th on begin; its programs are each `stride`-th from the first on."""
     part = first + tl.arange(0, PARTS)
-    return part, (2 * (first_program + part) + (part == 0).to(tl.int32)) * BLOCK_M
+    return part, (2 * (first_program + part * stride) + (part == 0).to(tl.int32)) * BLOCK_M
 
 
 @triton.jit
-def logs_of_parts(sums_ptr, first_program, first, parts, rows, BLOCK_M: tl.constexpr, ROWS: tl.constexpr, PARTS: tl.constexpr):
-    part, places = places_of_parts(first_program, first, BLOCK_M, PARTS)
+def logs_of_parts(sums_ptr, first_program, stride, first, parts, rows, BLOCK_M: tl.constexpr, ROWS: tl.constexpr, PARTS: tl.constexpr):
+    part, places = places_of_parts(first_program, stride, first, BLOCK_M, PARTS)
     row = tl.arange(0, ROWS)
     return tl.load(sums_ptr + places[:, None] + row[None, :], mask=(part < parts)[:, None] & (row < rows)[None, :], other=float("-inf"))
 
 
 @triton.jit
-def values_of_parts(parts_ptr, first_program, first, parts, rows, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr, ROWS: tl.constexpr,
+def values_of_parts(parts_ptr, first_program, stride, first, parts, rows, VALUE_BLOCK: tl.constexpr, BLOCK_M: tl.constexpr, ROWS: tl.constexpr,
                     PARTS: tl.constexpr):
-    part, places = places_of_parts(first_program, first, BLOCK_M, PARTS)
+    part, places = places_of_parts(first_program, stride, first, BLOCK_M, PARTS)
     row = tl.arange(0, ROWS)
     is_there = (part < parts)[:, None] & (row < rows)[None, :]
-    return tl.load(parts_ptr + (places[:, None] + row[None, :])[:, :, None] * HEAD_DIM + tl.arange(0, HEAD_DIM)[None, None, :],
+    return tl.load(parts_ptr + (places[:, None] + row[None, :])[:, :, None] * VALUE_BLOCK + tl.arange(0, VALUE_BLOCK)[None, None, :],
                    mask=is_there[:, :, None], other=0.0)
 
 
 @triton.jit
-def combine_parts(parts_ptr, sums_ptr, first_program, parts, rows, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr, ROWS: tl.constexpr,
+def combine_parts(parts_ptr, sums_ptr, first_program, stride, parts, rows, VALUE_BLOCK: tl.constexpr, BLOCK_M: tl.constexpr, ROWS: tl.constexpr,
                   PARTS: tl.constexpr):
-    """The parts of an item, PARTS of them at a time, each weighted by its sum: [ROWS, HEAD_DIM] and logarithms [ROWS]."""
+    """The parts of an item, PARTS of them at a time, each weighted by its sum: [ROWS, VALUE_BLOCK] and logarithms [ROWS]."""
     row = tl.arange(0, ROWS)
-    values = values_of_parts(parts_ptr, first_program, 0, parts, rows, HEAD_DIM, BLOCK_M, ROWS, PARTS)
+    values = values_of_parts(parts_ptr, first_program, stride, 0, parts, rows, VALUE_BLOCK, BLOCK_M, ROWS, PARTS)
     largest = tl.full((ROWS,), float("-inf"), dtype=tl.float32)
     for first in range(0, parts, 4 * PARTS):
-        logs = logs_of_parts(sums_ptr, first_program, first, parts, rows, BLOCK_M, ROWS, 4 * PARTS)
+        logs = logs_of_parts(sums_ptr, first_program, stride, first, parts, rows, BLOCK_M, ROWS, 4 * PARTS)
         largest = tl.maximum(largest, tl.max(logs, axis=0))
     finite = tl.where(largest == float("-inf"), 0.0, largest)
     total = tl.zeros((ROWS,), dtype=tl.float32)
-    value = tl.zeros((ROWS, HEAD_DIM), dtype=tl.float32)
+    value = tl.zeros((ROWS, VALUE_BLOCK), dtype=tl.float32)
     for first in range(0, parts, PARTS):
         # While these are added the next ones are on their way.
-        following = values_of_parts(parts_ptr, first_program, first + PARTS, parts, rows, HEAD_DIM, BLOCK_M, ROWS, PARTS)
-        weights = tl.exp2(logs_of_parts(sums_ptr, first_program, first, parts, rows, BLOCK_M, ROWS, PARTS) - finite[None, :])
+        following = values_of_parts(parts_ptr, first_program, stride, first + PARTS, parts, rows, VALUE_BLOCK, BLOCK_M, ROWS,
+                                    PARTS)
+        weights = tl.exp2(logs_of_parts(sums_ptr, first_program, stride, first, parts, rows, BLOCK_M, ROWS, PARTS) - finite[None, :])
         total += tl.sum(weights, axis=0)
         value += tl.sum(values * weights[:, :, None], axis=0)
         values = following
@@ -156,19 +217,36 @@ def combine_parts(parts_ptr, sums_ptr, first_program, parts, rows, HEAD_DIM: tl.
 
 
 @triton.jit
-def give(value, log, out_ptr, lse_ptr, row_place, rows_left, HEAD_DIM: tl.constexpr, ROWS: tl.constexpr):
-    """Stores what an item gives, [ROWS, HEAD_DIM]."""
-    rows = tl.arange(0, ROWS)
-    places = row_place * HEAD_DIM + rows[:, None] * HEAD_DIM + tl.arange(0, HEAD_DIM)[None, :]
-    tl.store(out_ptr + places, value.to(out_ptr.dtype.element_ty), mask=(rows < rows_left)[:, None])
-    if lse_ptr is not None:
-        tl.store(lse_ptr + row_place + rows, log * LN2, mask=rows < rows_left)
+def with_sinks(value, log, sinks_ptr, heads):
+    """What rows give when each has besides its keys the score of its head's sink, without a value."""
+    if sinks_ptr is None:
+        return value, log
+    sinks = tl.load(sinks_ptr + heads) * LOG2E
+    largest = tl.maximum(log, sinks)
+    own = tl.exp2(log - largest)
+    total = own + tl.exp2(sinks - largest)
+    return value * (own / total)[:, None], largest + tl.log2(total)
 
 
 @triton.jit
-def send_rows(out_ptr, lse_ptr, slots_ptr, first_row, rows, most_rows, call, rank, WORLD: tl.constexpr, HEAD_DIM: tl.constexpr):
-    """Rows that this block has stored to all ranks: HEAD_DIM / 2 packets each, and one with the logarithm behind those of all rows."""
-    PACKETS: tl.constexpr = HEAD_DIM // 2
+def give(value, log, out_ptr, lse_ptr, sinks_ptr, row_place, rows_left, first_head, first_row, queries, VALUE_DIM: tl.constexpr):
+    """Stores what an item gives, [rows, VALUE_BLOCK]; its rows are those from first_row on of the heads from first_head on."""
+    rows = tl.arange(0, value.shape[0])
+    columns = tl.arange(0, value.shape[1])
+    is_row = rows < rows_left
+    value, log = with_sinks(value, log, sinks_ptr, first_head + tl.where(is_row, (first_row + rows) // queries, 0))
+    is_there = is_row[:, None]
+    if VALUE_DIM < value.shape[1]:
+        is_there = is_there & (columns < VALUE_DIM)[None, :]
+    tl.store(out_ptr + row_place * VALUE_DIM + rows[:, None] * VALUE_DIM + columns[None, :], value.to(out_ptr.dtype.element_ty), mask=is_there)
+    if lse_ptr is not None:
+        tl.store(lse_ptr + row_place + rows, log * LN2, mask=is_row)
+
+
+@triton.jit
+def send_rows(out_ptr, lse_ptr, slots_ptr, first_row, rows, most_rows, call, rank, WORLD: tl.constexpr, VALUE_DIM: tl.constexpr):
+    """Rows that this block has stored to all ranks: VALUE_DIM / 2 packets each, and one with the logarithm behind those of all rows."""
+    PACKETS: tl.constexpr = VALUE_DIM // 2
     __syncthreads()
     own_ptr = slots_ptr + rank * most_rows * (PACKETS + 1) * 2
     for i in range(tid(0), rows * (PACKETS + 1), num_threads()):
@@ -187,82 +265,98 @@ def send_rows(out_ptr, lse_ptr, slots_ptr, first_row, rows, most_rows, call, ran
 
 
 @triton.jit
-def attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_ptr, parts_ptr, sums_ptr, counter_ptr, batch, kv_heads, group, queries,
-                    stride_page, stride_row, stride_head, stride_table, score_scale, HEAD_DIM: tl.constexpr, PAGE_SIZE: tl.constexpr,
-                    BATCH: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, ROWS: tl.constexpr, PARTS: tl.constexpr, slots_ptr,
-                    most_rows, call, rank, WORLD: tl.constexpr):
+def attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_ptr, sinks_ptr, parts_ptr, sums_ptr, counter_ptr, batch, kv_heads, group,
+                    queries, stride_page, stride_row, stride_head, stride_table, value_page, value_row, value_head, score_scale, window, soft_cap,
+                    HEAD_DIM: tl.constexpr, VALUE_DIM: tl.constexpr, VALUES_IN_KEYS: tl.constexpr, PAGE_SIZE: tl.constexpr, BATCH: tl.constexpr,
+                    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, ROWS: tl.constexpr, PARTS: tl.constexpr, slots_ptr, most_rows, call, rank,
+                    WORLD: tl.constexpr):
     """A program's tiles. Items that it completes go to out_ptr and lse_ptr, and with slots_ptr from there to all ranks."""
-    program = tl.program_id(0)
+    FIRST: tl.constexpr = first_part(HEAD_DIM)
+    VALUE_BLOCK: tl.constexpr = triton.next_power_of_2(VALUE_DIM)
     tile_rows = group * queries
     row_tiles = tl.cdiv(tile_rows, BLOCK_M)
-    ends = ends_of_sequences(lengths_ptr, batch, queries, kv_heads * row_tiles, BATCH, BLOCK_N)
+    program = tl.program_id(0) // row_tiles
+    row_tile = tl.program_id(0) % row_tiles
+    ends = ends_of_sequences(lengths_ptr, batch, queries, window, kv_heads, BATCH, BLOCK_N)
     total_tiles = tl.max(ends, axis=0)
     # Programs without a tile would be parts without a value.
-    programs = min(tl.num_programs(0), total_tiles)
+    programs = min(tl.num_programs(0) // row_tiles, total_tiles)
     next_tile = first_tile_of(min(program, programs), total_tiles, programs)
     end = first_tile_of(min(program + 1, programs), total_tiles, programs)
+    first_row = row_tile * BLOCK_M
+    rows_left = min(tile_rows - first_row, BLOCK_M)
     rows = tl.arange(0, BLOCK_M)
-    depths = tl.arange(0, HEAD_DIM)
+    columns = tl.arange(0, VALUE_BLOCK)
     while next_tile < end:
         sequence = tl.sum((ends <= next_tile).to(tl.int32), axis=0)
         sequence_begin = tl.max(tl.where(ends <= next_tile, ends, 0), axis=0)
-        longest = longest_of(lengths_ptr, sequence, queries)
-        tiles = tiles_of(longest, BLOCK_N)
-        item = (next_tile - sequence_begin) // tiles
+        first_key, longest = keys_of(lengths_ptr, sequence, queries, window)
+        window_tile, tiles = tiles_between(first_key, longest, BLOCK_N)
+        head = (next_tile - sequence_begin) // tiles
         first_tile = (next_tile - sequence_begin) % tiles
         count = min(tiles - first_tile, end - next_tile)
-        head = item // row_tiles
-        first_row = item % row_tiles * BLOCK_M
-        rows_left = min(tile_rows - first_row, BLOCK_M)
         # Rows of the query heads of a head of K and V lie behind each other.
         row_place = (tl.cast(sequence, tl.int64) * kv_heads + head) * tile_rows + first_row
         is_row = rows < rows_left
-        q = tl.load(q_ptr + row_place * HEAD_DIM + rows[:, None] * HEAD_DIM + depths[None, :], mask=is_row[:, None], other=0.0)
+        q_rows = q_ptr + row_place * HEAD_DIM + rows[:, None] * HEAD_DIM
+        q = tl.load(q_rows + tl.arange(0, FIRST)[None, :], mask=is_row[:, None], other=0.0)
+        q_rest = q
+        if FIRST < HEAD_DIM:
+            q_rest = tl.load(q_rows + FIRST + tl.arange(0, HEAD_DIM - FIRST)[None, :], mask=is_row[:, None], other=0.0)
         visible = tl.load(lengths_ptr + sequence * queries + (first_row + rows) % queries, mask=is_row, other=0)
         place = tl.cast(head, tl.int64) * stride_head
+        value_place = place
+        if value_page is not None:
+            value_place = tl.cast(head, tl.int64) * value_head
         if PAGE_SIZE == 0:
             place += tl.cast(sequence, tl.int64) * stride_page
-        value, log = attend(q, k_ptr + place, v_ptr + place, table_ptr + tl.cast(sequence, tl.int64) * stride_table, visible, longest, first_tile,
-                            first_tile + count, stride_page, stride_row, score_scale, HEAD_DIM, PAGE_SIZE, BLOCK_M, BLOCK_N)
+            value_place += tl.cast(sequence, tl.int64) * (stride_page if value_page is None else value_page)
+        value, log = attend(q, q_rest, k_ptr + place, v_ptr + value_place, table_ptr + tl.cast(sequence, tl.int64) * stride_table, visible, longest,
+                            window_tile + first_tile, window_tile + first_tile + count, stride_page, stride_row, value_page, value_row, score_scale,
+                            window, soft_cap, HEAD_DIM, VALUE_DIM, VALUES_IN_KEYS, PAGE_SIZE, BLOCK_M, BLOCK_N)
         is_whole = count == tiles
         if is_whole:
-            give(value, log, out_ptr, lse_ptr, row_place, rows_left, HEAD_DIM, BLOCK_M)
+            give(value, log, out_ptr, lse_ptr, sinks_ptr, row_place, rows_left, head * group, first_row, queries, VALUE_DIM)
         else:
-            part = (2 * program + (first_tile == 0).to(tl.int32)) * BLOCK_M
-            tl.store(parts_ptr + (part + rows)[:, None] * HEAD_DIM + depths[None, :], value, mask=is_row[:, None])
+            part = (2 * tl.program_id(0) + (first_tile == 0).to(tl.int32)) * BLOCK_M
+            tl.store(parts_ptr + (part + rows)[:, None] * VALUE_BLOCK + columns[None, :], value, mask=is_row[:, None])
             tl.store(sums_ptr + part + rows, log, mask=is_row)
             item_begin = next_tile - first_tile
             first_program = program_of(item_begin, total_tiles, programs)
             parts = program_of(item_begin + tiles - 1, total_tiles, programs) - first_program + 1
-            is_whole = tl.atomic_add(counter_ptr + first_program, 1, sem="acq_rel", scope="gpu") == parts - 1
+            own_counter_ptr = counter_ptr + first_program * row_tiles + row_tile
+            is_whole = tl.atomic_add(own_counter_ptr, 1, sem="acq_rel", scope="gpu") == parts - 1
             if is_whole:
-                tl.store(counter_ptr + first_program, 0)
-                whole, whole_log = combine_parts(parts_ptr, sums_ptr, first_program, parts, rows_left, HEAD_DIM, BLOCK_M, ROWS, PARTS)
-                give(whole, whole_log, out_ptr, lse_ptr, row_place, rows_left, HEAD_DIM, ROWS)
+                tl.store(own_counter_ptr, 0)
+                whole, whole_log = combine_parts(parts_ptr, sums_ptr, first_program * row_tiles + row_tile, row_tiles, parts, rows_left, VALUE_BLOCK,
+                                                 BLOCK_M, ROWS, PARTS)
+                give(whole, whole_log, out_ptr, lse_ptr, sinks_ptr, row_place, rows_left, head * group, first_row, queries, VALUE_DIM)
         if slots_ptr is not None:
             if is_whole:
-                send_rows(out_ptr, lse_ptr, slots_ptr, row_place, rows_left, most_rows, call, rank, WORLD, HEAD_DIM)
+                send_rows(out_ptr, lse_ptr, slots_ptr, row_place, rows_left, most_rows, call, rank, WORLD, VALUE_DIM)
         next_tile += count
 
 
 @triton.jit
-def attention_decode(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_ptr, parts_ptr, sums_ptr, counter_ptr, batch, kv_heads, group, queries,
-                     stride_page, stride_row, stride_head, stride_table, score_scale, HEAD_DIM: tl.constexpr, PAGE_SIZE: tl.constexpr,
-                     BATCH: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, ROWS: tl.constexpr, PARTS: tl.constexpr):
-    """The whole on one GPU. lse_ptr: natural logarithms of the sums, fp32 [batch, heads, queries], or None.
+def attention_decode(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_ptr, sinks_ptr, parts_ptr, sums_ptr, counter_ptr, batch, kv_heads, group,
+                     queries, stride_page, stride_row, stride_head, stride_table, value_page, value_row, value_head, score_scale, window, soft_cap,
+                     HEAD_DIM: tl.constexpr, VALUE_DIM: tl.constexpr, VALUES_IN_KEYS: tl.constexpr, PAGE_SIZE: tl.constexpr, BATCH: tl.constexpr,
+                     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, ROWS: tl.constexpr, PARTS: tl.constexpr):
+    """The whole on one GPU. lse_ptr: natural logarithms of the sums, fp32 [batch, heads, queries], or None; sinks_ptr: fp32 [heads], or None. window
+    and soft_cap, with the factor log2(e), may be None.
 
-    parts_ptr, sums_ptr: fp32 [2 programs, BLOCK_M, HEAD_DIM] and [2 programs, BLOCK_M]; counter_ptr: i32 [programs], zeros before and after a call.
-    BATCH, ROWS: powers of two that are not below the sequences, and the rows of an item (at most BLOCK_M).
+    parts_ptr, sums_ptr: fp32 [2 programs, BLOCK_M, VALUE_DIM up to a power of two] and [2 programs, BLOCK_M]; counter_ptr: i32 [programs], zeros before and
+    after a call. BATCH, ROWS: powers of two that are not below the sequences, and the rows of an item (at most BLOCK_M).
     """
-    attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_ptr, parts_ptr, sums_ptr, counter_ptr, batch, kv_heads, group, queries,
-                    stride_page, stride_row, stride_head, stride_table, score_scale, HEAD_DIM, PAGE_SIZE, BATCH, BLOCK_M, BLOCK_N, ROWS, PARTS,
-                    None, 0, 0, 0, 1)
+    attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_ptr, sinks_ptr, parts_ptr, sums_ptr, counter_ptr, batch, kv_heads, group,
+                    queries, stride_page, stride_row, stride_head, stride_table, value_page, value_row, value_head, score_scale, window, soft_cap,
+                    HEAD_DIM, VALUE_DIM, VALUES_IN_KEYS, PAGE_SIZE, BATCH, BLOCK_M, BLOCK_N, ROWS, PARTS, None, 0, 0, 0, 1)
 
 
 @triton.jit
-def receive_row(slots_ptr, row, packet, most_rows, call, WORLD: tl.constexpr, HEAD_DIM: tl.constexpr):
-    """Two elements of a row, combined over the ranks, and the logarithm of the sum of all."""
-    PACKETS: tl.constexpr = HEAD_DIM // 2
+def receive_row(slots_ptr, row, packet, most_rows, call, sink, WORLD: tl.constexpr, VALUE_DIM: tl.constexpr):
+    """Two elements of a row, combined over the ranks, and the logarithm of the sum of all; sink: a score without a value, or None."""
+    PACKETS: tl.constexpr = VALUE_DIM // 2
     stride = most_rows * (PACKETS + 1) * 2
     words = receive_packets(slots_ptr + (row * PACKETS + packet) * 2, stride, call, WORLD)
     log_words = receive_packets(slots_ptr + (most_rows * PACKETS + row) * 2, stride, call, WORLD)
@@ -270,6 +364,8 @@ def receive_row(slots_ptr, row, packet, most_rows, call, WORLD: tl.constexpr, HE
     largest = logs[0]
     for source in tl.static_range(1, WORLD):
         largest = tl.maximum(largest, logs[source])
+    if sink is not None:
+        largest = tl.maximum(largest, sink)
     finite = tl.where(largest == float("-inf"), 0.0, largest)
     total = tl.zeros((), tl.float32)
     sums = dl.zeros_vector(2, tl.float32)
@@ -278,18 +374,21 @@ def receive_row(slots_ptr, row, packet, most_rows, call, WORLD: tl.constexpr, HE
         values = packet_values(words[2 * source], words[2 * source + 1], tl.float32)
         total += weight
         sums = dl.make_vector([sums[i] + weight * values[i] for i in range(2)])
+    if sink is not None:
+        total += tl.exp(sink - finite)
     some = tl.where(total == 0.0, 1.0, total)
     return dl.make_vector([sums[i] / some for i in range(2)]), largest + tl.log(some)
 
 
 @triton.jit(do_not_specialize=["rank"])
-def attention_decode_over_ranks(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_ptr, parts_ptr, sums_ptr, counter_ptr, own_ptr, own_lse_ptr,
-                                slots_ptr, call_ptr, batch, kv_heads, group, queries, stride_page, stride_row, stride_head, stride_table, score_scale,
-                                most_rows, finishers, rank, WORLD: tl.constexpr, HEAD_DIM: tl.constexpr, PAGE_SIZE: tl.constexpr,
+def attention_decode_over_ranks(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_ptr, sinks_ptr, parts_ptr, sums_ptr, counter_ptr, own_ptr,
+                                own_lse_ptr, slots_ptr, call_ptr, batch, kv_heads, group, queries, stride_page, stride_row, stride_head, stride_table,
+                                value_page, value_row, value_head, score_scale, soft_cap, most_rows, finishers, rank, WORLD: tl.constexpr,
+                                HEAD_DIM: tl.constexpr, VALUE_DIM: tl.constexpr, VALUES_IN_KEYS: tl.constexpr, PAGE_SIZE: tl.constexpr,
                                 BATCH: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, ROWS: tl.constexpr, PARTS: tl.constexpr):
     """The same of keys that are spread over the ranks: lengths_ptr says how many of this rank's each query sees.
 
-    own_ptr, own_lse_ptr: what this rank's keys give, fp32, like out_ptr and lse_ptr. slots_ptr: symmetric, [2, WORLD, most_rows * (HEAD_DIM / 2 + 1)] packets;
+    own_ptr, own_lse_ptr: what this rank's keys give, fp32, like out_ptr and lse_ptr. slots_ptr: symmetric, [2, WORLD, most_rows * (VALUE_DIM / 2 + 1)] packets;
     call_ptr: i64 [3]: calls that have ended, and how many programs of the present one have attended, and ended.
 
     The last `finishers` programs to have attended to their tiles wait for what the ranks send; when they do, at most as many others are still to come,
@@ -297,16 +396,19 @@ def attention_decode_over_ranks(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_p
     ended g + 1, for which it needed packets of g + 1 from all, who had ended g.
     """
     call = tl.load(call_ptr) + 1
-    slots_ptr += (call % 2) * WORLD * most_rows * (HEAD_DIM // 2 + 1) * 2
-    attend_and_give(q_ptr, k_ptr, v_ptr, own_ptr, own_lse_ptr, lengths_ptr, table_ptr, parts_ptr, sums_ptr, counter_ptr, batch, kv_heads, group,
-                    queries, stride_page, stride_row, stride_head, stride_table, score_scale, HEAD_DIM, PAGE_SIZE, BATCH, BLOCK_M, BLOCK_N, ROWS,
-                    PARTS, slots_ptr, most_rows, call, rank, WORLD)
+    slots_ptr += (call % 2) * WORLD * most_rows * (VALUE_DIM // 2 + 1) * 2
+    attend_and_give(q_ptr, k_ptr, v_ptr, own_ptr, own_lse_ptr, lengths_ptr, table_ptr, None, parts_ptr, sums_ptr, counter_ptr, batch, kv_heads, group,
+                    queries, stride_page, stride_row, stride_head, stride_table, value_page, value_row, value_head, score_scale, None, soft_cap,
+                    HEAD_DIM, VALUE_DIM, VALUES_IN_KEYS, PAGE_SIZE, BATCH, BLOCK_M, BLOCK_N, ROWS, PARTS, slots_ptr, most_rows, call, rank, WORLD)
     finisher = tl.atomic_add(call_ptr + 1, 1, sem="acq_rel", scope="gpu") - (tl.num_programs(0) - finishers)
     if finisher >= 0:
-        PACKETS: tl.constexpr = HEAD_DIM // 2
+        PACKETS: tl.constexpr = VALUE_DIM // 2
         rows = tl.cast(batch, tl.int64) * kv_heads * group * queries
         for i in range(finisher * num_threads() + tid(0), rows * PACKETS, finishers * num_threads()):
-            values, log = receive_row(slots_ptr, i // PACKETS, i % PACKETS, most_rows, call, WORLD, HEAD_DIM)
+            sink = None
+            if sinks_ptr is not None:
+                sink = ld(sinks_ptr + i // PACKETS // queries % (kv_heads * group))
+            values, log = receive_row(slots_ptr, i // PACKETS, i % PACKETS, most_rows, call, sink, WORLD, VALUE_DIM)
             st_vector(out_ptr + i * 2, dl.make_vector([values[j].to(out_ptr.dtype.element_ty) for j in range(2)]))
             if lse_ptr is not None:
                 if i % PACKETS == 0:

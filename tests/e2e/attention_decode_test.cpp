@@ -23,7 +23,7 @@ double tolerance(DataType type) { return type == DataType::BF16 ? 1.6e-2 : 3e-3;
 
 /// The memory of a rank's call.
 struct DecodeMemory {
-  Buffer q, k, v, out = {}, lse = {}, lengths = {}, table = {};
+  Buffer q, k, v, out = {}, lse = {}, lengths = {}, table = {}, sinks = {};
 
   DecodeOperands operands(bool withLse) const {
     return {.q = q,
@@ -32,7 +32,8 @@ struct DecodeMemory {
             .out = out,
             .lse = withLse ? lse.pointer() : Pointer(),
             .lengths = lengths,
-            .table = table.isValid() ? table.pointer() : Pointer()};
+            .table = table.isValid() ? table.pointer() : Pointer(),
+            .sinks = sinks.isValid() ? sinks.pointer() : Pointer()};
   }
 };
 
@@ -41,15 +42,20 @@ protected:
   DecodeMemory memoryFor(const DecodeOperandsOfRank &own, const std::vector<float> &q, uint32_t id = 0) {
     const DataType type = own.problem.dtype;
     DecodeMemory memory = {.q = putAs(type, q, "q", id),
-                           .k = putAs(type, own.laidOut(own.k), "k", id),
-                           .v = putAs(type, own.laidOut(own.v), "v", id)};
-    memory.out = putAs(type, std::vector<float>(q.size(), std::nanf("")), "out", id);
+                           .k = putAs(type, own.keysInMemory(), "k", id),
+                           .v = putAs(type, own.valuesInMemory(), "v", id)};
+    memory.out = putAs(type, unwritten(own.problem), "out", id);
     memory.lse = putAs(DataType::F32, std::vector<float>(own.problem.rows(), std::nanf("")), "lse", id);
     memory.lengths = put(own.lengths, "lengths", id);
     if (!own.table.empty())
       memory.table = put(own.table, "table", id);
     return memory;
   }
+  static std::vector<float> unwritten(const DecodeProblem &problem) {
+    return std::vector<float>(problem.rows() * problem.dimOfValues(), std::nanf(""));
+  }
+  /// Of each head, fp32.
+  Buffer sinksOf(const std::vector<float> &sinks, uint32_t id = 0) { return putAs(DataType::F32, sinks, "sinks", id); }
   void check(const DecodeMemory &memory, const DecodeResult &expected, DataType type, const std::string &what) {
     const ops::Comparison comparison = ops::compare(getFloats(memory.out), expected.out, {tolerance(type)});
     EXPECT_TRUE(comparison.passed()) << what << ": element " << comparison.worstIndex << " is "
@@ -70,6 +76,7 @@ struct DecodeCase {
   int64_t pageSize = 0;
   std::vector<int32_t> lengths;
   DecodePlan plan = {.blockN = 32, .numWarps = 2, .numStages = 2, .blocksPerMultiprocessor = 1};
+  bool sinks = false;
 };
 void PrintTo(const DecodeCase &p, std::ostream *stream) { *stream << p.name; }
 
@@ -81,16 +88,19 @@ TEST_P(AttentionDecode, AgainstLoops) {
   const std::vector<float> q = randomFloats(problem.rows() * problem.headDim, 7, -2, 2, problem.dtype);
   const int64_t mostKeys = *std::ranges::max_element(p.lengths) + 3;
   const DecodeOperandsOfRank own(problem, p.order, p.pageSize, p.lengths, mostKeys, 3);
-  problem.keys = own.layout;
+  problem = own.problemOfCall();
   DecodeMemory memory = memoryFor(own, q);
+  std::vector<float> sinks;
+  if (p.sinks)
+    memory.sinks = sinksOf(sinks = randomFloats(problem.heads, 11, -2, 4, DataType::F32));
   auto call = ops::prepareAttentionDecode(sharedJit(), rank(), problem, memory.operands(true), p.plan);
   ASSERT_OK(call);
   ASSERT_OK(call->enqueue(rank().stream()));
   ASSERT_OK(world().synchronize());
-  checkAll(memory, expectedDecode(problem, q, {own}), problem.dtype, "first");
+  checkAll(memory, expectedDecode(problem, q, {own}, sinks), problem.dtype, "first");
   // The second call finds counters as the first did, and has its bits.
   const std::vector<float> first = getFloats(memory.out);
-  ASSERT_OK(memory.out.uploadFloats(std::vector<float>(q.size(), std::nanf(""))));
+  ASSERT_OK(memory.out.uploadFloats(unwritten(problem)));
   ASSERT_OK(call->enqueue(rank().stream()));
   ASSERT_OK(world().synchronize());
   expectSame(getFloats(memory.out), first, "second");
@@ -140,7 +150,55 @@ INSTANTIATE_TEST_SUITE_P(
                    KeyOrder::HeadsFirst,
                    0,
                    {130},
-                   {.blockN = 32, .numWarps = 4, .numStages = 2, .blocksPerMultiprocessor = 2}}),
+                   {.blockN = 32, .numWarps = 4, .numStages = 2, .blocksPerMultiprocessor = 2}},
+        // Heads that are no power of two, V narrower than K.
+        DecodeCase{"head_96", {.batch = 3, .heads = 4, .kvHeads = 2, .headDim = 96}, KeyOrder::Paged, 16, {17, 0, 70}},
+        DecodeCase{"head_192_128",
+                   {.batch = 2, .heads = 4, .kvHeads = 2, .headDim = 192, .dtype = DataType::F16, .valueDim = 128},
+                   KeyOrder::Paged,
+                   64,
+                   {90, 1}},
+        DecodeCase{"head_80_48",
+                   {.batch = 2, .heads = 3, .kvHeads = 1, .queries = 2, .headDim = 80, .valueDim = 48},
+                   KeyOrder::HeadsFirst,
+                   0,
+                   {40, 41, 0, 1}},
+        // Multi-head latent attention: small latents with several tiles of rows, and DeepSeek's.
+        DecodeCase{"latent",
+                   {.batch = 3, .heads = 16, .kvHeads = 1, .headDim = 80, .valuesInKeys = true},
+                   KeyOrder::Paged,
+                   16,
+                   {0, 17, 150}},
+        DecodeCase{"latent_tiles_of_rows",
+                   {.batch = 2, .heads = 72, .kvHeads = 1, .queries = 2, .headDim = 48, .valuesInKeys = true},
+                   KeyOrder::Paged,
+                   64,
+                   {1, 2, 99, 100},
+                   {.blockN = 32, .numWarps = 4, .numStages = 2, .blocksPerMultiprocessor = 1}},
+        DecodeCase{"latent_576",
+                   {.batch = 2, .heads = 16, .kvHeads = 1, .headDim = 576, .scale = 0.07, .valuesInKeys = true},
+                   KeyOrder::Paged,
+                   64,
+                   {70, 1},
+                   {.blockN = 32, .numWarps = 8, .numStages = 2, .blocksPerMultiprocessor = 1}},
+        // Windows, of queries that begin behind different keys; caps and sinks.
+        DecodeCase{"window",
+                   {.batch = 3, .heads = 4, .kvHeads = 2, .queries = 2, .headDim = 32, .window = 50},
+                   KeyOrder::Paged,
+                   16,
+                   {300, 301, 7, 60, 0, 0}},
+        DecodeCase{"window_of_one",
+                   {.batch = 2, .heads = 2, .kvHeads = 1, .headDim = 32, .window = 0},
+                   KeyOrder::KeysFirst,
+                   0,
+                   {97, 1}},
+        DecodeCase{"cap_and_sinks",
+                   {.batch = 3, .heads = 6, .kvHeads = 2, .queries = 3, .headDim = 32, .window = 100, .softCap = 1.5},
+                   KeyOrder::HeadsFirst,
+                   0,
+                   {200, 201, 202, 0, 1, 2, 30, 31, 0},
+                   {.blockN = 32, .numWarps = 2, .numStages = 2, .blocksPerMultiprocessor = 1},
+                   true}),
     [](const auto &info) { return info.param.name; });
 
 /// Replayed with other lengths, other pages and other keys.
@@ -153,7 +211,7 @@ TEST_F(AttentionDecodeTest, ReplaysReadLengthsAndPagesOfTheirTime) {
   std::optional<runtime::Graph> graph;
   for (size_t turn = 0; turn < lengths.size(); ++turn) {
     const DecodeOperandsOfRank own(problem, KeyOrder::Paged, 16, lengths[turn], 128, turn);
-    problem.keys = own.layout;
+    problem = own.problemOfCall();
     if (turn == 0) {
       memory = memoryFor(own, q);
       auto made = ops::prepareAttentionDecode(
@@ -167,8 +225,8 @@ TEST_F(AttentionDecodeTest, ReplaysReadLengthsAndPagesOfTheirTime) {
       ASSERT_OK(captured);
       graph = std::move(captured).value();
     }
-    ASSERT_OK(memory.k.uploadFloats(own.laidOut(own.k)));
-    ASSERT_OK(memory.v.uploadFloats(own.laidOut(own.v)));
+    ASSERT_OK(memory.k.uploadFloats(own.keysInMemory()));
+    ASSERT_OK(memory.v.uploadFloats(own.valuesInMemory()));
     ASSERT_OK(memory.lengths.upload(own.lengths.data(), own.lengths.size() * sizeof(int32_t)));
     ASSERT_OK(memory.table.upload(own.table.data(), own.table.size() * sizeof(int32_t)));
     ASSERT_OK(rank().stream().launch(*graph));
@@ -191,8 +249,17 @@ TEST_F(AttentionDecodeTest, RefusesWhatItCannotDo) {
   using P = DecodeProblem &;
   using O = DecodeOperands &;
   using Q = DecodePlan &;
-  EXPECT_THAT(message([](P p, O, Q) { p.headDim = 48; }),
-              HasSubstr("heads of 48 elements; 16, 32, 64, 128 and 256 are accepted"));
+  EXPECT_THAT(message([](P p, O, Q) { p.headDim = 56; }),
+              HasSubstr("heads of 56 elements; powers of two from 16 and sums of two of them are accepted, up to 256"));
+  EXPECT_THAT(message([](P p, O, Q) { p.headDim = 576; }), HasSubstr("heads of 576 elements; powers of two"));
+  EXPECT_THAT(message([](P p, O, Q) { p.valueDim = 112; }), HasSubstr("V: AttentionDecode: heads of 112 elements"));
+  EXPECT_THAT(message([](P p, O, Q) { p.headDim = 96, p.valuesInKeys = true, p.valueDim = 32; }),
+              HasSubstr("V in K's rows of 96 elements has their first 64"));
+  EXPECT_THAT(message([](P p, O, Q) { p.values = ops::KeyLayout::paged(16, 1, 2, 32); }),
+              HasSubstr("pages of 16 keys of V and of 0 of K; they have one table"));
+  EXPECT_THAT(message([](P p, O, Q) { p.window = -1; }), HasSubstr("a window of -1 keys; 0 to"));
+  EXPECT_THAT(message([](P p, O, Q) { p.softCap = 0; }), HasSubstr("scores capped at 0; positive caps are accepted"));
+  EXPECT_THAT(message([&](P, O o, Q) { o.sinks = words; }), HasSubstr("sinks"));
   EXPECT_THAT(message([](P p, O, Q) { p.kvHeads = 3; }), HasSubstr("4 heads on 3 heads of K and V"));
   EXPECT_THAT(message([](P p, O, Q) { p.batch = 5000; }), HasSubstr("batch 5000; at most 4096 is accepted"));
   EXPECT_THAT(message([](P p, O, Q) { p.dtype = DataType::F32; }), HasSubstr("bf16 and fp16 are accepted"));
@@ -221,6 +288,7 @@ protected:
     std::vector<float> q;
     std::vector<DecodeOperandsOfRank> ranks;
     std::vector<DecodeMemory> memory;
+    std::vector<float> sinks = {};
   };
   /// `lengths`: of each rank [batch, queries]. `members`: the ranks of this world that a group has, in its order.
   Call callFor(DecodeProblem problem, const std::vector<std::vector<int32_t>> &lengths, int64_t mostKeys, uint64_t seed,
@@ -232,7 +300,7 @@ protected:
       call.ranks.emplace_back(problem, KeyOrder::Paged, 16, lengths[r], mostKeys, seed * 16 + r);
       call.memory.push_back(memoryFor(call.ranks.back(), call.q, members[r]));
     }
-    call.problem.keys = call.ranks.front().layout;
+    call.problem = call.ranks.front().problemOfCall();
     return call;
   }
   void upload(Call &call, const std::vector<std::vector<int32_t>> &lengths, uint64_t seed) {
@@ -240,15 +308,15 @@ protected:
       call.ranks[r] =
           DecodeOperandsOfRank(call.problem, KeyOrder::Paged, 16, lengths[r], call.ranks[r].mostKeys, seed * 16 + r);
       DecodeMemory &memory = call.memory[r];
-      EXPECT_OK(memory.k.uploadFloats(call.ranks[r].laidOut(call.ranks[r].k)));
-      EXPECT_OK(memory.v.uploadFloats(call.ranks[r].laidOut(call.ranks[r].v)));
+      EXPECT_OK(memory.k.uploadFloats(call.ranks[r].keysInMemory()));
+      EXPECT_OK(memory.v.uploadFloats(call.ranks[r].valuesInMemory()));
       EXPECT_OK(memory.lengths.upload(lengths[r].data(), lengths[r].size() * sizeof(int32_t)));
       EXPECT_OK(memory.table.upload(call.ranks[r].table.data(), call.ranks[r].table.size() * sizeof(int32_t)));
-      EXPECT_OK(memory.out.uploadFloats(std::vector<float>(call.q.size(), std::nanf(""))));
+      EXPECT_OK(memory.out.uploadFloats(unwritten(call.problem)));
     }
   }
   void checkCall(const Call &call, const std::string &what) {
-    const DecodeResult expected = expectedDecode(call.problem, call.q, call.ranks);
+    const DecodeResult expected = expectedDecode(call.problem, call.q, call.ranks, call.sinks);
     checkAll(call.memory[0], expected, call.problem.dtype, what);
     for (size_t r = 1; r < call.memory.size(); ++r) {
       expectSame(getFloats(call.memory[r].out), getFloats(call.memory[0].out), fmt::format("{}: rank {}", what, r));
@@ -302,6 +370,37 @@ TEST_F(ShardedAttentionDecodeTest, CallsOfAllSizesEagerAndReplayed) {
     ASSERT_OK(world().synchronize());
     checkCall(large, fmt::format("turn {}", turn));
     checkCall(few, fmt::format("few, turn {}", turn));
+  }
+}
+
+/// One, two and three ranks, some without keys; latents, V narrower than K, caps and sinks.
+TEST_F(ShardedAttentionDecodeTest, LatentsNarrowValuesAndSinks) {
+  struct Case {
+    DecodeProblem problem;
+    bool sinks = false;
+  };
+  const std::vector<Case> cases = {
+      {{.batch = 2, .heads = 20, .kvHeads = 1, .queries = 1, .headDim = 80, .valuesInKeys = true}, true},
+      {{.batch = 2, .heads = 4, .kvHeads = 2, .headDim = 96, .dtype = DataType::F16, .valueDim = 48, .softCap = 2.0}}};
+  for (uint32_t ranks = 1; ranks <= ranksOnTarget(3); ++ranks) {
+    start(ranks, seeded(ranks, 0));
+    for (const Case &each : cases) {
+      Call call = callFor(each.problem, {{17, 0}, {0, 0}, {33, 90}}, 96, ranks, firstRanks(ranks));
+      if (each.sinks) {
+        call.sinks = randomFloats(each.problem.heads, 5, -2, 4, DataType::F32);
+        for (uint32_t r = 0; r < ranks; ++r)
+          call.memory[r].sinks = sinksOf(call.sinks, r);
+      }
+      auto op = ops::ShardedAttentionDecode::create(world(), sharedJit(), {.problem = call.problem, .plan = smallPlan});
+      ASSERT_OK(op);
+      for (uint32_t r = 0; r < ranks; ++r)
+        ASSERT_OK(op->prepare(rank(r), 2, true, each.sinks));
+      for (int turn = 0; turn < 3; ++turn)
+        for (uint32_t r = 0; r < ranks; ++r)
+          ASSERT_OK(op->enqueue(rank(r), rank(r).stream(), call.memory[r].operands(true), 2));
+      ASSERT_OK(world().synchronize());
+      checkCall(call, fmt::format("{} ranks, heads of {}", ranks, each.problem.headDim));
+    }
   }
 }
 
@@ -360,6 +459,10 @@ TEST_F(ShardedAttentionDecodeTest, RefusesWhatItCannotDo) {
                                                            {.problem = call.problem, .concurrentCalls = 0}))
                   .message(),
               HasSubstr("0 concurrent calls"));
+  DecodeProblem windowed = call.problem;
+  windowed.window = 5;
+  EXPECT_THAT(statusOf(ops::ShardedAttentionDecode::create(world(), sharedJit(), {.problem = windowed})).message(),
+              HasSubstr("a window of 5 keys; a rank does not know which keys of other ranks are behind its own"));
 }
 
 } // namespace

@@ -13,7 +13,10 @@ Expected<PreparedCall> prepareAttentionDecode(runtime::KernelProvider &kernels, 
   DITRON_ASSIGN_OR_RETURN(DecodeWorkspace workspace, DecodeWorkspace::allocate(rank, problem, chosen));
   KernelCall call = decodeCall(rank, problem, chosen, operands, workspace);
   call.kernel = "attention_decode";
-  call.arguments.insert(call.arguments.end(), {{"out_ptr", operands.out}, {"lse_ptr", orNone(operands.lse)}});
+  call.arguments.insert(call.arguments.end(), {{"out_ptr", operands.out},
+                                               {"lse_ptr", orNone(operands.lse)},
+                                               {"window", problem.window ? runtime::Argument(*problem.window)
+                                                                         : runtime::Argument(runtime::None())}});
   DITRON_ASSIGN_OR_RETURN(PreparedCall prepared, PreparedCall::create(kernels, rank, call));
   std::vector<runtime::Buffer> kept;
   kept.push_back(std::move(workspace.parts));

@@ -14,7 +14,9 @@ namespace ditron::ops {
 namespace {
 
 /// Rows of a tile: what the tensor cores take at least, and what leaves room for the sums of each warp.
-constexpr int64_t leastRows = 16, mostRows = 64;
+constexpr int64_t leastRows = 16, mostRows = 64, mostSums = 16384;
+/// Of Q and K, and where V is in K.
+constexpr int64_t mostHeadDim = 256, mostLatentDim = 1024;
 /// Of the sequences' lengths, which every program adds up.
 constexpr int64_t mostBatch = 4096;
 /// Elements of parts that are combined at a time.
@@ -22,15 +24,75 @@ constexpr int64_t combinedElements = 8192;
 
 int64_t rowsOfItem(const DecodeProblem &problem) { return problem.heads / problem.kvHeads * problem.queries; }
 
+int64_t powerAbove(int64_t size) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(size))); }
+int64_t powerBelow(int64_t size) { return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(size))); }
+
+int64_t valueBlock(const DecodeProblem &problem) { return powerAbove(problem.dimOfValues()); }
+
 int64_t blockM(const DecodeProblem &problem) {
-  return std::clamp<int64_t>(std::bit_ceil(static_cast<uint64_t>(rowsOfItem(problem))), leastRows, mostRows);
+  const int64_t most = std::min(mostRows, std::max(mostSums / valueBlock(problem), leastRows));
+  return std::clamp(powerAbove(rowsOfItem(problem)), leastRows, most);
 }
 
-uint32_t programs(const runtime::Rank &rank, const DecodePlan &plan) {
-  return plan.blocksPerMultiprocessor * static_cast<uint32_t>(rank.attributes().multiprocessors);
+/// Those of an item's tiles of rows read the same keys beside each other.
+uint32_t programs(const runtime::Rank &rank, const DecodeProblem &problem, const DecodePlan &plan) {
+  const auto rowTiles = static_cast<uint32_t>(ceilDivide(rowsOfItem(problem), blockM(problem)));
+  const uint32_t all = plan.blocksPerMultiprocessor * static_cast<uint32_t>(rank.attributes().multiprocessors);
+  return std::max(all / rowTiles, 1u) * rowTiles;
+}
+
+Status verifyHeadSize(std::string_view operation, int64_t size, int64_t most) {
+  const int64_t rest = size - (size > 0 ? powerBelow(size) : 0);
+  if (size < 16 || size > most || (rest != 0 && (rest < 16 || rest != powerBelow(rest))))
+    return unsupported(fmt::format("{}: heads of {} elements; powers of two from 16 and sums of two of them are "
+                                   "accepted, up to {}",
+                                   operation, size, most));
+  return Status::ok();
+}
+
+Status verifyLayout(std::string_view operation, const KeyLayout &keys) {
+  if (keys.pageSize < 0 || keys.pageStride < 0 || keys.rowStride < 0 || keys.headStride < 0 || keys.tableStride < 0)
+    return invalidArgument(
+        fmt::format("{}: pages of {} keys, strides of pages {}, rows {}, heads {}, and of the table {}; none may "
+                    "be negative",
+                    operation, keys.pageSize, keys.pageStride, keys.rowStride, keys.headStride, keys.tableStride));
+  if (keys.rowStride == 0)
+    return invalidArgument(
+        fmt::format("{}: keys 0 elements apart; KeyLayout says where they lie, and it is not given", operation));
+  return Status::ok();
+}
+
+Status verifyOptions(std::string_view operation, const DecodeProblem &problem) {
+  DITRON_RETURN_IF_ERROR(
+      verifyHeadSize(operation, problem.headDim, problem.valuesInKeys ? mostLatentDim : mostHeadDim));
+  if (problem.valuesInKeys) {
+    const int64_t first = powerBelow(problem.headDim);
+    if (problem.valueDim.value_or(first) != first || problem.values)
+      return unsupported(fmt::format("{}: V in K's rows of {} elements has their first {}, where K lies", operation,
+                                     problem.headDim, first));
+  } else {
+    DITRON_RETURN_IF_ERROR(verifyHeadSize(operation, problem.dimOfValues(), mostHeadDim).withContext("V"));
+  }
+  DITRON_RETURN_IF_ERROR(verifyLayout(operation, problem.keys));
+  if (problem.values) {
+    DITRON_RETURN_IF_ERROR(verifyLayout(operation, *problem.values).withContext("V"));
+    if (problem.values->pageSize != problem.keys.pageSize || problem.values->tableStride != problem.keys.tableStride)
+      return invalidArgument(fmt::format("{}: pages of {} keys of V and of {} of K; they have one table", operation,
+                                         problem.values->pageSize, problem.keys.pageSize));
+  }
+  constexpr int64_t mostWindow = std::numeric_limits<int32_t>::max();
+  if (problem.window && (*problem.window < 0 || *problem.window > mostWindow))
+    return invalidArgument(
+        fmt::format("{}: a window of {} keys; 0 to {} are accepted", operation, *problem.window, mostWindow));
+  if (problem.softCap && !(*problem.softCap > 0))
+    return invalidArgument(
+        fmt::format("{}: scores capped at {}; positive caps are accepted", operation, *problem.softCap));
+  return Status::ok();
 }
 
 } // namespace
+
+int64_t DecodeProblem::dimOfValues() const { return valuesInKeys ? powerBelow(headDim) : valueDim.value_or(headDim); }
 
 std::string DecodePlan::text() const {
   return fmt::format("{} warps {} stages {} blocks {}", blockN, numWarps, numStages, blocksPerMultiprocessor);
@@ -50,16 +112,19 @@ Expected<DecodePlan> parseDecodePlan(std::string_view text) {
 DecodePlan chooseDecodePlan(const DecodeProblem &problem, const runtime::DeviceAttributes &gpu) {
   DecodePlan plan;
   constexpr int64_t tileElements = 8192;
-  plan.blockN = static_cast<uint32_t>(std::clamp<int64_t>(tileElements / problem.headDim, 32, 128));
+  // Of a key, in K and V.
+  const int64_t elements = problem.headDim + (problem.valuesInKeys ? 0 : valueBlock(problem));
+  plan.blockN = static_cast<uint32_t>(std::clamp<int64_t>(powerBelow(2 * tileElements / elements), 32, 128));
   // Many sums would not fit the registers of few threads.
-  if (blockM(problem) * problem.headDim >= 2 * tileElements)
+  if (blockM(problem) * valueBlock(problem) >= 2 * tileElements || problem.headDim > mostHeadDim)
     plan.numWarps = 8, plan.blocksPerMultiprocessor = 1;
+  if (problem.headDim > mostHeadDim)
+    plan.numStages = 4;
   // Of K and V, and what layouts are converted through.
   const auto bytes = [&] {
     constexpr uint64_t scratch = 8192;
     return plan.blocksPerMultiprocessor *
-           (plan.numStages * 2 * plan.blockN * static_cast<uint64_t>(problem.headDim) * sizeOf(problem.dtype) +
-            scratch);
+           (plan.numStages * plan.blockN * static_cast<uint64_t>(elements) * sizeOf(problem.dtype) + scratch);
   };
   if (bytes() > gpu.sharedBytesPerBlock)
     plan.numStages = 2;
@@ -76,16 +141,7 @@ Status verifyDecode(std::string_view operation, const DecodeProblem &problem, co
   if (problem.batch > mostBatch)
     return invalidArgument(fmt::format("{}: batch {}; at most {} is accepted", operation, problem.batch, mostBatch));
   DITRON_RETURN_IF_ERROR(verifyHeadGroups(operation, problem.heads, problem.kvHeads));
-  DITRON_RETURN_IF_ERROR(verifyPlainHeadSize(operation, problem.headDim));
-  const KeyLayout &keys = problem.keys;
-  if (keys.pageSize < 0 || keys.pageStride < 0 || keys.rowStride < 0 || keys.headStride < 0 || keys.tableStride < 0)
-    return invalidArgument(
-        fmt::format("{}: pages of {} keys, strides of pages {}, rows {}, heads {}, and of the table {}; none may "
-                    "be negative",
-                    operation, keys.pageSize, keys.pageStride, keys.rowStride, keys.headStride, keys.tableStride));
-  if (keys.rowStride == 0)
-    return invalidArgument(
-        fmt::format("{}: keys 0 elements apart; KeyLayout says where they lie, and it is not given", operation));
+  DITRON_RETURN_IF_ERROR(verifyOptions(operation, problem));
   if (!isTileSize(plan.blockN))
     return invalidArgument(
         fmt::format("{}: steps of {} keys; powers of two from 16 to 256 are accepted", operation, plan.blockN));
@@ -96,22 +152,25 @@ Status verifyDecode(std::string_view operation, const DecodeProblem &problem, co
 }
 
 Status verifyDecodeOperands(std::string_view operation, const DecodeProblem &problem, const DecodeOperands &operands) {
-  for (auto [name, pointer] : {std::pair("q", operands.q), std::pair("k", operands.k), std::pair("v", operands.v),
-                               std::pair("out", operands.out)})
+  for (auto [name, pointer] : {std::pair("q", operands.q), std::pair("k", operands.k), std::pair("out", operands.out)})
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, problem.dtype));
+  if (!problem.valuesInKeys)
+    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, "v", operands.v, problem.dtype));
   DITRON_RETURN_IF_ERROR(verifyPointerType(operation, "lengths", operands.lengths, DataType::I32));
   if (problem.keys.pageSize > 0)
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, "table", operands.table, DataType::I32));
   if (operands.lse.address)
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, "lse", operands.lse, DataType::F32));
+  if (operands.sinks.address)
+    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, "sinks", operands.sinks, DataType::F32));
   return Status::ok();
 }
 
 Expected<DecodeWorkspace> DecodeWorkspace::allocate(runtime::Rank &rank, const DecodeProblem &problem,
                                                     const DecodePlan &plan) {
   DecodeWorkspace workspace;
-  const int64_t blocks = programs(rank, plan), rows = 2 * blocks * blockM(problem);
-  DITRON_ASSIGN_OR_RETURN(workspace.parts, rank.allocate(DataType::F32, rows * problem.headDim, "decode_parts"));
+  const int64_t blocks = programs(rank, problem, plan), rows = 2 * blocks * blockM(problem);
+  DITRON_ASSIGN_OR_RETURN(workspace.parts, rank.allocate(DataType::F32, rows * valueBlock(problem), "decode_parts"));
   DITRON_ASSIGN_OR_RETURN(workspace.sums, rank.allocate(DataType::F32, rows, "decode_sums"));
   DITRON_ASSIGN_OR_RETURN(workspace.counters, rank.allocate(DataType::I32, blocks, "decode_counters"));
   return workspace;
@@ -120,18 +179,21 @@ Expected<DecodeWorkspace> DecodeWorkspace::allocate(runtime::Rank &rank, const D
 KernelCall decodeCall(const runtime::Rank &rank, const DecodeProblem &problem, const DecodePlan &plan,
                       const DecodeOperands &operands, const DecodeWorkspace &workspace) {
   const KeyLayout &keys = problem.keys;
-  const int64_t rows = std::min<int64_t>(std::bit_ceil(static_cast<uint64_t>(rowsOfItem(problem))), blockM(problem));
+  const KeyLayout values = problem.values.value_or(keys);
+  const int64_t rows = std::min(powerAbove(rowsOfItem(problem)), blockM(problem));
+  const runtime::None none;
   KernelCall call;
   call.source = "attention_decode";
   call.numWarps = plan.numWarps;
   call.numStages = plan.numStages;
-  call.grid = {programs(rank, plan), 1, 1};
+  call.grid = {programs(rank, problem, plan), 1, 1};
   call.arguments = {{"q_ptr", operands.q},
                     {"k_ptr", operands.k},
-                    {"v_ptr", operands.v},
+                    {"v_ptr", problem.valuesInKeys ? operands.k : operands.v},
                     {"lengths_ptr", operands.lengths},
                     // Without pages nothing is read there.
                     {"table_ptr", operands.table.address ? operands.table : operands.lengths},
+                    {"sinks_ptr", orNone(operands.sinks)},
                     {"parts_ptr", workspace.parts.pointer()},
                     {"sums_ptr", workspace.sums.pointer()},
                     {"counter_ptr", workspace.counters.pointer()},
@@ -144,13 +206,20 @@ KernelCall decodeCall(const runtime::Rank &rank, const DecodeProblem &problem, c
                     {"stride_head", keys.headStride},
                     {"stride_table", keys.tableStride},
                     {"score_scale", scaleOfScores(problem.scale, problem.headDim) * std::numbers::log2e},
+                    {"value_page", problem.values ? runtime::Argument(values.pageStride) : runtime::Argument(none)},
+                    {"value_row", values.rowStride},
+                    {"value_head", values.headStride},
+                    {"soft_cap", problem.softCap ? runtime::Argument(*problem.softCap * std::numbers::log2e)
+                                                 : runtime::Argument(none)},
                     {"HEAD_DIM", problem.headDim},
+                    {"VALUE_DIM", problem.dimOfValues()},
+                    {"VALUES_IN_KEYS", problem.valuesInKeys},
                     {"PAGE_SIZE", keys.pageSize},
                     {"BATCH", std::bit_ceil(static_cast<uint64_t>(problem.batch))},
                     {"BLOCK_M", blockM(problem)},
                     {"BLOCK_N", plan.blockN},
                     {"ROWS", rows},
-                    {"PARTS", std::max<int64_t>(combinedElements / (rows * problem.headDim), 1)}};
+                    {"PARTS", std::max<int64_t>(combinedElements / (rows * valueBlock(problem)), 1)}};
   return call;
 }
 

@@ -13,7 +13,7 @@
 
 namespace ditron::ops {
 
-/// Where the keys of a sequence lie, of K and V alike; strides in elements. Elements of a row follow each other.
+/// Where the keys of a sequence lie; strides in elements. Elements of a row follow each other.
 struct KeyLayout {
   /// Key k of a sequence is row k % pageSize of page table[k / pageSize]; 0: sequence s has page s, as long as it likes, and there is no table.
   int64_t pageSize = 0;
@@ -34,21 +34,38 @@ struct KeyLayout {
   }
 };
 
-/// Q and the result are [batch, heads, queries, headDim], contiguous.
+/// Q is [batch, heads, queries, headDim], and the result [batch, heads, queries, valueDim], contiguous.
 struct DecodeProblem {
   int64_t batch = 1;
   int64_t heads = 1;
   int64_t kvHeads = 1;             ///< Divides heads; each is shared by heads / kvHeads query heads.
   int64_t queries = 1;             ///< Of a sequence; each sees as many of its keys as its length says.
-  int64_t headDim = 128;           ///< 16, 32, 64, 128 or 256.
+  int64_t headDim = 128;           ///< Of Q and K: a power of two or the sum of two, each from 16, up to 256.
   DataType dtype = DataType::BF16; ///< bf16 or fp16.
-  KeyLayout keys = {};
+  KeyLayout keys = {};             ///< Of K.
   std::optional<double> scale = std::nullopt; ///< 1 / sqrt(headDim) unless given.
+  /// Of V and the result, as headDim: that unless given.
+  std::optional<int64_t> valueDim = std::nullopt;
+  /// V is the largest power of two of elements with which a row of K begins, read once with it: multi-head latent attention, where a row of K is a
+  /// latent of 512 elements and 64 rotary ones. headDim then goes up to 1024.
+  bool valuesInKeys = false;
+  /// Of V, with the pages and the table of K; as K unless given.
+  std::optional<KeyLayout> values = std::nullopt;
+  /// A query sees no key that is more than so many in front of the last one that it sees.
+  std::optional<int64_t> window = std::nullopt;
+  std::optional<double> softCap = std::nullopt; ///< A score s becomes softCap * tanh(s / softCap); positive.
+
+  /// Multi-head latent attention of `heads` query heads: a row of K for all of them.
+  static DecodeProblem latent(int64_t batch, int64_t heads) {
+    return {.batch = batch, .heads = heads, .kvHeads = 1, .headDim = 576, .valuesInKeys = true};
+  }
 
   int64_t rows() const { return batch * heads * queries; }
+  int64_t dimOfValues() const;
   /// Of K and V, of so many keys of all sequences together.
   double bytesOfKeys(double keyCount) const {
-    return 2.0 * keyCount * static_cast<double>(kvHeads * headDim) * static_cast<double>(sizeOf(dtype));
+    const int64_t elements = headDim + (valuesInKeys ? 0 : dimOfValues());
+    return keyCount * static_cast<double>(kvHeads * elements) * static_cast<double>(sizeOf(dtype));
   }
 };
 
@@ -56,7 +73,7 @@ struct DecodePlan {
   uint32_t blockN = 64; ///< Keys of a step.
   uint32_t numWarps = 4;
   uint32_t numStages = 3;
-  uint32_t blocksPerMultiprocessor = 2;
+  uint32_t blocksPerMultiprocessor = 2; ///< Rounded down to whole tiles of rows where an item has several.
 
   /// "64 warps 4 stages 3 blocks 2".
   std::string text() const;
@@ -67,9 +84,11 @@ Expected<DecodePlan> parseDecodePlan(std::string_view text);
 DecodePlan chooseDecodePlan(const DecodeProblem &problem, const runtime::DeviceAttributes &gpu);
 
 /// Memory of a rank. `lse`, the natural logarithms of the sums of powers, fp32 [batch, heads, queries], may be null; so may `table`, i32, without
-/// pages. lengths: i32 [batch, queries]: query i of sequence s sees the first lengths[s, i] keys.
+/// pages, and v, of valuesInKeys. lengths: i32 [batch, queries]: query i of sequence s sees the first lengths[s, i] keys. sinks: fp32 [heads], a score
+/// that each row of a head has besides those of its keys, without a value; may be null.
 struct DecodeOperands {
   runtime::Pointer q, k, v, out, lse, lengths, table;
+  runtime::Pointer sinks = {};
 };
 
 /// Refuses what `operation` cannot do.
@@ -84,6 +103,7 @@ struct DecodeWorkspace {
 };
 
 /// A call with the arguments that both kernels have. Its `out_ptr` and `lse_ptr` are missing.
+/// `window` is left out too: only the kernel of one GPU has it.
 KernelCall decodeCall(const runtime::Rank &rank, const DecodeProblem &problem, const DecodePlan &plan,
                       const DecodeOperands &operands, const DecodeWorkspace &workspace);
 

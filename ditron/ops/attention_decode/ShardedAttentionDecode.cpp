@@ -17,12 +17,14 @@ using Address = std::pair<std::string_view, runtime::Pointer>;
 std::vector<Address> addressesOf(const DecodeProblem &problem, const DecodeOperands &operands) {
   std::vector<Address> addresses = {{"q_ptr", operands.q},
                                     {"k_ptr", operands.k},
-                                    {"v_ptr", operands.v},
+                                    {"v_ptr", problem.valuesInKeys ? operands.k : operands.v},
                                     {"out_ptr", operands.out},
                                     {"lengths_ptr", operands.lengths},
                                     {"table_ptr", problem.keys.pageSize ? operands.table : operands.lengths}};
   if (operands.lse.address)
     addresses.emplace_back("lse_ptr", operands.lse);
+  if (operands.sinks.address)
+    addresses.emplace_back("sinks_ptr", operands.sinks);
   return addresses;
 }
 
@@ -36,20 +38,24 @@ Expected<ShardedAttentionDecode> ShardedAttentionDecode::create(runtime::World &
   op.chosen =
       options.plan ? *options.plan : chooseDecodePlan(problem, world.rank(world.localRanks().front()).attributes());
   DITRON_RETURN_IF_ERROR(verifyDecode(operation, problem, op.chosen));
+  if (problem.window)
+    return unsupported(fmt::format("{}: a window of {} keys; a rank does not know which keys of other ranks are behind "
+                                   "its own, so none is accepted",
+                                   operation, *problem.window));
   if (options.concurrentCalls == 0)
     return invalidArgument(fmt::format("{}: 0 concurrent calls; at least 1 is accepted", operation));
   op.optionValues = options;
   op.world = &world;
   op.kernels = &kernels;
   op.agreement = PlanAgreement(world, operation);
-  DITRON_RETURN_IF_ERROR(
-      op.agreement.begin(world, fmt::format("{} rows of {} elements, {} heads on {}, {} queries", problem.rows(),
-                                            problem.headDim, problem.heads, problem.kvHeads, problem.queries)));
+  DITRON_RETURN_IF_ERROR(op.agreement.begin(
+      world, fmt::format("{} rows of {} elements, V of {}, {} heads on {}, {} queries", problem.rows(), problem.headDim,
+                         problem.dimOfValues(), problem.heads, problem.kvHeads, problem.queries)));
   op.callAgreement = std::make_shared<runtime::CallAgreement>(std::string(operation), world.numRanks());
   constexpr int64_t wordsPerPacket = 2, sets = 2;
   DITRON_ASSIGN_OR_RETURN(op.slots, world.allocateSymmetric(DataType::I64,
                                                             sets * world.numRanks() * problem.rows() *
-                                                                (problem.headDim / 2 + 1) * wordsPerPacket,
+                                                                (problem.dimOfValues() / 2 + 1) * wordsPerPacket,
                                                             "decode_packets"));
   op.ranks.resize(world.numRanks());
   op.kept.resize(world.numRanks());
@@ -57,7 +63,8 @@ Expected<ShardedAttentionDecode> ShardedAttentionDecode::create(runtime::World &
     runtime::Rank &rank = world.rank(id);
     PerRank &own = op.ranks[id];
     DITRON_ASSIGN_OR_RETURN(own.workspace, DecodeWorkspace::allocate(rank, problem, op.chosen));
-    DITRON_ASSIGN_OR_RETURN(own.own, rank.allocate(DataType::F32, problem.rows() * problem.headDim, "decode_own"));
+    DITRON_ASSIGN_OR_RETURN(own.own,
+                            rank.allocate(DataType::F32, problem.rows() * problem.dimOfValues(), "decode_own"));
     DITRON_ASSIGN_OR_RETURN(own.ownLse, rank.allocate(DataType::F32, problem.rows(), "decode_own_lse"));
     DITRON_ASSIGN_OR_RETURN(own.call, rank.allocate(DataType::I64, 3, "decode_call"));
     op.kept[id] = std::make_unique<KeptPlans<Plan>>();
@@ -74,7 +81,7 @@ Status ShardedAttentionDecode::verifyBatch(int64_t batch) const {
 
 KeptPlans<ShardedAttentionDecode::Plan>::Key ShardedAttentionDecode::keyOf(const DecodeOperands &operands,
                                                                            int64_t batch) const {
-  KeptPlans<Plan>::Key key = {batch};
+  KeptPlans<Plan>::Key key = {batch, operands.lse.address != nullptr, operands.sinks.address != nullptr};
   for (const auto &[name, pointer] : addressesOf(optionValues.problem, operands))
     key.push_back(alignmentOf(pointer));
   return key;
@@ -91,7 +98,7 @@ ShardedAttentionDecode::makePlan(runtime::Rank &rank, const DecodeOperands &oper
   const int64_t threads = int64_t(chosen.numWarps) * rank.attributes().warpSize;
   const int64_t places = std::max<int64_t>(rank.attributes().multiprocessors / optionValues.concurrentCalls, 1);
   const int64_t finishers =
-      std::min({int64_t(call.grid[0]), places, ceilDivide(problem.rows() * (problem.headDim / 2), threads)});
+      std::min({int64_t(call.grid[0]), places, ceilDivide(problem.rows() * (problem.dimOfValues() / 2), threads)});
   call.arguments.insert(call.arguments.end(), {{"out_ptr", operands.out},
                                                {"lse_ptr", orNone(operands.lse)},
                                                {"own_ptr", own.own.pointer()},
@@ -112,7 +119,7 @@ ShardedAttentionDecode::makePlan(runtime::Rank &rank, const DecodeOperands &oper
   return made;
 }
 
-Status ShardedAttentionDecode::prepare(runtime::Rank &rank, int64_t batch, bool withLse) {
+Status ShardedAttentionDecode::prepare(runtime::Rank &rank, int64_t batch, bool withLse, bool withSinks) {
   DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
   const auto keep = [&]() -> Status {
     DITRON_RETURN_IF_ERROR(verifyBatch(batch));
@@ -124,7 +131,8 @@ Status ShardedAttentionDecode::prepare(runtime::Rank &rank, int64_t batch, bool 
                                     .out = data,
                                     .lse = withLse ? any.as(DataType::F32) : runtime::Pointer(),
                                     .lengths = any.as(DataType::I32),
-                                    .table = any.as(DataType::I32)};
+                                    .table = any.as(DataType::I32),
+                                    .sinks = withSinks ? any.as(DataType::F32) : runtime::Pointer()};
     const KeptPlans<Plan>::Key key = keyOf(aligned, batch);
     if (kept[rank.id()]->has(key)) // graphs may have its kernel
       return Status::ok();
@@ -142,8 +150,10 @@ Status ShardedAttentionDecode::enqueue(runtime::Rank &rank, runtime::Stream &str
   DITRON_RETURN_IF_ERROR(verifyDecodeOperands(operation, optionValues.problem, operands));
   const auto describe = [&] {
     return fmt::format(
-        "{} sequences{}{}", batch, operands.lse.address ? ", with lse" : "",
-        std::ranges::any_of(keyOf(operands, planAlignment), [](int64_t at) { return at != planAlignment; })
+        "{} sequences{}{}{}", batch, operands.lse.address ? ", with lse" : "",
+        operands.sinks.address ? ", with sinks" : "",
+        std::ranges::any_of(addressesOf(optionValues.problem, operands),
+                            [](const Address &each) { return alignmentOf(each.second) != planAlignment; })
             ? ", at addresses that are no multiples of 16 bytes"
             : "");
   };

@@ -33,9 +33,9 @@ public:
   static Expected<ShardedAttentionDecode> create(runtime::World &world, runtime::KernelProvider &kernels,
                                                  const ShardedAttentionDecodeOptions &options);
 
-  /// Compiles and loads what calls with so many sequences need, with operands at multiples of 16 bytes, with lse or without.
+  /// Compiles and loads what calls with so many sequences need, with operands at multiples of 16 bytes, with lse and sinks or without.
   /// Every rank prepares the same calls in the same order.
-  Status prepare(runtime::Rank &rank, int64_t batch, bool withLse = false);
+  Status prepare(runtime::Rank &rank, int64_t batch, bool withLse = false, bool withSinks = false);
   /// One call. Every rank makes the same sequence of calls, on one stream after the other. `operands` are this rank's: lengths says how many of
   /// its own keys each query sees. A call that was not prepared is prepared now, which a capture does not allow.
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, const DecodeOperands &operands, int64_t batch);
@@ -65,7 +65,7 @@ private:
   runtime::KernelProvider *kernels = nullptr;
   PlanAgreement agreement;
   std::shared_ptr<runtime::CallAgreement> callAgreement;
-  runtime::SymmetricBuffer slots; ///< [2, ranks, rows * (headDim / 2 + 1)] packets of 16 bytes
+  runtime::SymmetricBuffer slots; ///< [2, ranks, rows * (valueDim / 2 + 1)] packets of 16 bytes
   std::vector<PerRank> ranks;
   std::vector<std::unique_ptr<KeptPlans<Plan>>> kept; ///< Null for ranks of other processes.
 };
