@@ -29,6 +29,9 @@ struct DecodeBenchOptions : RankBenchOptions {
   DecodeBenchOptions() { ranks = 1; }
   std::string order = "keys";
   int64_t queries = 1, pageSize = 0;
+  std::optional<int64_t> valueDim, window;
+  std::optional<double> softCap;
+  bool sinks = false, latent = false;
   std::vector<std::string> shapes = {"2x8x2x300x64"}, plans;
 };
 
@@ -39,7 +42,7 @@ public:
 
 private:
   struct OfRank {
-    runtime::Buffer q, k, v, copy, out, lengths, table;
+    runtime::Buffer q, k, v, copy, out, lengths, table, sinks;
     std::vector<int32_t> pages;
     int64_t tokens = 0;
   };
@@ -50,6 +53,8 @@ private:
   Expected<double> error();
   /// Of the keys of all ranks together.
   ops::AttentionReference reference() const;
+  /// Of so many keys, those in the window.
+  int64_t seenOf(int64_t tokens) const { return options.window ? std::min(tokens, *options.window + 1) : tokens; }
   ops::DecodeOperands operands(uint32_t id) const {
     const OfRank &own = ranks[id];
     return {.q = own.q,
@@ -58,12 +63,14 @@ private:
             .out = own.out,
             .lse = {},
             .lengths = own.lengths,
-            .table = own.table.isValid() ? own.table.pointer() : runtime::Pointer()};
+            .table = own.table.isValid() ? own.table.pointer() : runtime::Pointer(),
+            .sinks = own.sinks.isValid() ? own.sinks.pointer() : runtime::Pointer()};
   }
 
   const DecodeBenchOptions &options;
   ops::DecodeProblem problem;
   std::vector<OfRank> ranks;
+  std::vector<float> sinks;
   std::optional<ops::ShardedAttentionDecode> sharded;
   std::vector<ops::PreparedCall> calls;
 };
@@ -87,6 +94,10 @@ Status AttentionDecodeBench::run(const Knobs &knobs) {
   report["dtype"] = toString(dtype);
   report["queries"] = options.queries;
   report["page_size"] = options.pageSize;
+  report["latent"] = options.latent;
+  report["window"] = options.window ? nlohmann::ordered_json(*options.window) : nlohmann::ordered_json();
+  report["soft_cap"] = options.softCap ? nlohmann::ordered_json(*options.softCap) : nlohmann::ordered_json();
+  report["sinks"] = options.sinks;
   return finish(std::move(report));
 }
 
@@ -99,28 +110,48 @@ Status AttentionDecodeBench::makeOperands(const std::vector<int64_t> &sizes) {
              .kvHeads = sizes[2],
              .queries = options.queries,
              .headDim = sizes[4],
-             .dtype = dtype};
+             .dtype = dtype,
+             .valueDim = options.valueDim,
+             .valuesInKeys = options.latent,
+             .window = options.window,
+             .softCap = options.softCap};
   const int64_t most = (tokens + options.ranks - 1) / options.ranks;
   const int64_t pages = options.pageSize ? (most + options.pageSize - 1) / options.pageSize : 0;
-  if (options.pageSize)
-    problem.keys = ops::KeyLayout::paged(options.pageSize, pages, problem.kvHeads, problem.headDim);
-  else
-    problem.keys = options.order == "keys" ? ops::KeyLayout::keysFirst(problem.kvHeads, most, problem.headDim)
-                                           : ops::KeyLayout::headsFirst(problem.kvHeads, most, problem.headDim);
-  const uint64_t count = problem.keys.pageStride * problem.batch * std::max<int64_t>(pages, 1);
+  const auto layoutOf = [&](int64_t dim) {
+    if (options.pageSize)
+      return ops::KeyLayout::paged(options.pageSize, pages, problem.kvHeads, dim);
+    return options.order == "keys" ? ops::KeyLayout::keysFirst(problem.kvHeads, most, dim)
+                                   : ops::KeyLayout::headsFirst(problem.kvHeads, most, dim);
+  };
+  problem.keys = layoutOf(problem.headDim);
+  if (options.valueDim)
+    problem.values = layoutOf(*options.valueDim);
+  const uint64_t memoryPages = problem.batch * std::max<int64_t>(pages, 1);
+  const uint64_t count = problem.keys.pageStride * memoryPages;
+  const uint64_t valueCount = problem.values.value_or(problem.keys).pageStride * memoryPages;
+  sinks.clear();
+  for (int64_t head = 0; options.sinks && head < problem.heads; ++head)
+    sinks.push_back(static_cast<float>(head % 5) - 1.0f);
   for (uint32_t id = 0; id < options.ranks; ++id) {
     runtime::Rank &rank = world->rank(id);
     OfRank &own = ranks[id];
     own.tokens = std::clamp<int64_t>(tokens - id * most, 0, most);
-    for (auto [buffer, name] : {std::pair(&own.k, "k"), std::pair(&own.v, "v"), std::pair(&own.copy, "copy")}) {
+    for (auto [buffer, name] : {std::pair(&own.k, "k"), std::pair(&own.copy, "copy")}) {
       DITRON_ASSIGN_OR_RETURN(*buffer, rank.allocate(dtype, count, name));
     }
+    if (!problem.valuesInKeys) {
+      DITRON_ASSIGN_OR_RETURN(own.v, rank.allocate(dtype, valueCount, "v"));
+      DITRON_RETURN_IF_ERROR(data->fill(own.v, 3 + 2 * id));
+    }
+    if (!sinks.empty()) {
+      DITRON_ASSIGN_OR_RETURN(own.sinks, rank.allocate(DataType::F32, sinks.size(), "sinks"));
+      DITRON_RETURN_IF_ERROR(own.sinks.uploadFloats(sinks));
+    }
     DITRON_ASSIGN_OR_RETURN(own.q, rank.allocate(dtype, problem.rows() * problem.headDim, "q"));
-    DITRON_ASSIGN_OR_RETURN(own.out, rank.allocate(dtype, problem.rows() * problem.headDim, "out"));
+    DITRON_ASSIGN_OR_RETURN(own.out, rank.allocate(dtype, problem.rows() * problem.dimOfValues(), "out"));
     DITRON_ASSIGN_OR_RETURN(own.lengths, rank.allocate(DataType::I32, problem.batch * problem.queries, "lengths"));
     DITRON_RETURN_IF_ERROR(data->fill(own.q, 1));
     DITRON_RETURN_IF_ERROR(data->fill(own.k, 2 + 2 * id));
-    DITRON_RETURN_IF_ERROR(data->fill(own.v, 3 + 2 * id));
     const std::vector<int32_t> lengths(problem.batch * problem.queries, static_cast<int32_t>(own.tokens));
     DITRON_RETURN_IF_ERROR(own.lengths.upload(lengths.data(), lengths.size() * sizeof(int32_t)));
     if (pages == 0)
@@ -140,7 +171,7 @@ Status AttentionDecodeBench::benchShape(const std::string &shape) {
   progress.activity(shape + ": operands");
   DITRON_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, parseShape(shape, 5, shapeForm));
   DITRON_RETURN_IF_ERROR(makeOperands(sizes));
-  // K is read and as much is written: as many bytes as attention reads of K and V.
+  // K is read and as much is written, which is as many bytes as attention reads where V is as large; else the rates are compared.
   DITRON_ASSIGN_OR_RETURN(const double copy, microsecondsOf([&](uint32_t id) {
                             return world->rank(id).stream().copy(ranks[id].copy, ranks[id].k, ranks[id].k.count());
                           }));
@@ -169,7 +200,7 @@ Expected<AttentionDecodeBench::Call> AttentionDecodeBench::prepare(const ops::De
                           ops::ShardedAttentionDecode::create(*world, *jit, {.problem = problem, .plan = plan}));
   sharded = std::move(made);
   for (uint32_t id = 0; id < options.ranks; ++id)
-    DITRON_RETURN_IF_ERROR(sharded->prepare(world->rank(id), problem.batch));
+    DITRON_RETURN_IF_ERROR(sharded->prepare(world->rank(id), problem.batch, false, options.sinks));
   return Call([this](uint32_t id) {
     return sharded->enqueue(world->rank(id), world->rank(id).stream(), operands(id), problem.batch);
   });
@@ -190,7 +221,7 @@ Status AttentionDecodeBench::benchPlan(const std::string &shape, const std::opti
   DITRON_ASSIGN_OR_RETURN(const double wrong, error());
   DITRON_RETURN_IF_ERROR(verifyError(wrong, allowedError).withContext(plan.text()));
   DITRON_ASSIGN_OR_RETURN(const double microseconds, microsecondsOf(call));
-  const double bytes = problem.bytesOfKeys(static_cast<double>(problem.batch * ranks[0].tokens));
+  const double bytes = problem.bytesOfKeys(static_cast<double>(problem.batch * seenOf(ranks[0].tokens)));
   const double copied = 2.0 * static_cast<double>(ranks[0].k.bytes());
   const auto rate = [](double moved, double time) { return time > 0 ? moved / time * 1e-3 : 0.0; };
   const double share = microseconds > 0 ? rate(bytes, microseconds) / rate(copied, copy) : 0;
@@ -211,12 +242,14 @@ Status AttentionDecodeBench::benchPlan(const std::string &shape, const std::opti
 }
 
 ops::AttentionReference AttentionDecodeBench::reference() const {
-  const ops::KeyLayout &keys = problem.keys;
   int64_t tokens = 0;
   for (const OfRank &each : ranks)
     tokens += each.tokens;
-  const auto keyElement = [this, &keys](uint64_t salt) {
-    return [this, &keys, salt](int64_t batch, int64_t head, int64_t key, int64_t column) -> double {
+  // All queries see as many keys: of a window the reference has no others.
+  const int64_t seen = seenOf(tokens), first = tokens - seen;
+  const auto keyElement = [this, first](uint64_t salt, const ops::KeyLayout &keys) {
+    return [this, keys, salt, first](int64_t batch, int64_t head, int64_t key, int64_t column) -> double {
+      key += first;
       const int64_t id = key / ranks[0].tokens, own = key % ranks[0].tokens; // the first has as many as any
       const int64_t page = keys.pageSize ? ranks[id].pages[batch * keys.tableStride + own / keys.pageSize] : batch;
       const int64_t inPage = keys.pageSize ? own % keys.pageSize : own;
@@ -224,17 +257,23 @@ ops::AttentionReference AttentionDecodeBench::reference() const {
                       page * keys.pageStride + inPage * keys.rowStride + head * keys.headStride + column);
     };
   };
-  return {{.batch = problem.batch,
-           .heads = problem.heads,
-           .kvHeads = problem.kvHeads,
-           .queries = problem.queries,
-           .keys = tokens,
-           .headDim = problem.headDim},
-          [this](int64_t batch, int64_t head, int64_t query, int64_t column) -> double {
-            return data->at(1, ((batch * problem.heads + head) * problem.queries + query) * problem.headDim + column);
-          },
-          keyElement(2),
-          keyElement(3)};
+  ops::AttentionProblem plain = {.batch = problem.batch,
+                                 .heads = problem.heads,
+                                 .kvHeads = problem.kvHeads,
+                                 .queries = problem.queries,
+                                 .keys = seen,
+                                 .headDim = problem.headDim,
+                                 .valueDim = problem.dimOfValues(),
+                                 .softCap = problem.softCap};
+  ops::AttentionReference result(
+      plain,
+      [this](int64_t batch, int64_t head, int64_t query, int64_t column) -> double {
+        return data->at(1, ((batch * problem.heads + head) * problem.queries + query) * problem.headDim + column);
+      },
+      keyElement(2, problem.keys),
+      problem.valuesInKeys ? keyElement(2, problem.keys) : keyElement(3, problem.values.value_or(problem.keys)));
+  result.sinks.assign(sinks.begin(), sinks.end());
+  return result;
 }
 
 Expected<double> AttentionDecodeBench::error() {
@@ -256,8 +295,9 @@ Expected<double> AttentionDecodeBench::error() {
     const int64_t head = row / problem.queries;
     const std::vector<double> expected =
         plain.row(head / problem.heads, head % problem.heads, row % problem.queries).out;
-    for (int64_t d = 0; d < problem.headDim; ++d)
-      error.add(results[0][row * problem.headDim + d], expected[d]);
+    const int64_t width = problem.dimOfValues();
+    for (int64_t d = 0; d < width; ++d)
+      error.add(results[0][row * width + d], expected[d]);
   }
   return error.value();
 }
@@ -291,6 +331,16 @@ void addAttentionDecodeBenchCommand(CLI::App &bench, CommandContext &context) {
       ->add_option("--plan", options.plans,
                    "How to do it, like '" + ops::DecodePlan().text() + "'; several are compared")
       ->type_name("PLAN");
+  CLI::Option *latent = command->add_flag(
+      "--latent", options.latent,
+      "Multi-head latent attention: V is the first power of two of a row of K, as 512 of 576, and read with it");
+  command->add_option("--value-dim", options.valueDim, "Elements of a row of V, where they are not those of K")
+      ->check(integerBetween(16, 256))
+      ->excludes(latent);
+  command->add_option("--window", options.window, "One rank: keys before the last one that a query sees")
+      ->check(integerBetween(0, INT32_MAX));
+  command->add_option("--soft-cap", options.softCap, "A score s becomes CAP * tanh(s / CAP)")->type_name("CAP");
+  command->add_flag("--sinks", options.sinks, "Each head has a score without a key besides");
   addReportOptions(*command, options);
   command->callback([&context, arguments] { context.finish(AttentionDecodeBench(*arguments).run(context.knobs)); });
 }
