@@ -35,6 +35,8 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   specialization.limitBytes = target.sharedMemoryLimit();
   transforms::WarpgroupDotsOptions warpgroups;
   warpgroups.limitBytes = target.sharedMemoryLimit();
+  transforms::KeepOperandsOptions operands;
+  operands.limitBytes = target.sharedMemoryLimit();
 
   // What every later stage may rely on: known operations, each with its place in the kernel's file.
   DITRON_RETURN_IF_ERROR(run.passes("verify-import", module, transforms::createVerifyImport()));
@@ -72,6 +74,8 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   DITRON_RETURN_IF_ERROR(run.passes("layouts", module, transforms::createAssignLayouts()));
   // Conversions cost data movement: fold them, move them to narrow values, recompute cheap values instead.
   DITRON_RETURN_IF_ERROR(run.passes("conversions", module, transforms::createRemoveConversions()));
+  // What a loop's dots read in each turn, and no thread has registers for, waits in shared memory.
+  DITRON_RETURN_IF_ERROR(run.passes("operands", module, transforms::createKeepOperands(operands)));
   // Loads that feed dots run ahead of the loop, through rings of tiles in shared memory.
   DITRON_RETURN_IF_ERROR(run.passes("pipelining", module, transforms::createPipelineLoops()));
   // What the two stages above left behind.

@@ -184,6 +184,17 @@ def RemoveConversions : Pass<"dgpu-remove-conversions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::ditron::dgpu::DgpuDialect"];
 }
 
+def KeepOperands : Pass<"dgpu-keep-operands", "::mlir::ModuleOp"> {
+  let summary = "wide operands that outlive a loop stay in shared memory";
+  let description = [{
+    After layouts. An operand of a dot that is computed before the dot's loop and takes 96 registers of each thread or more, and not more than a quarter of
+    shared memory, is stored to a buffer before the loop and read where the dot stands. Others, and those of warpgroup dots, stay as they are.
+  }];
+  let options = [Option<"limitBytes", "limit-bytes", "int64_t", /*default=*/"232448",
+                        "shared memory that one block may use (sm_90: 227 KiB)">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::dgpu::DgpuDialect"];
+}
+
 def PipelineLoops : Pass<"dgpu-pipeline-loops", "::mlir::ModuleOp"> {
   let summary = "loads that feed dots run ahead of the loop through shared memory";
   let description = [{
