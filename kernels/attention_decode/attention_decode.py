@@ -328,9 +328,11 @@ def attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_pt
             is_whole = tl.atomic_add(own_counter_ptr, 1, sem="acq_rel", scope="gpu") == parts - 1
             if is_whole:
                 tl.store(own_counter_ptr, 0)
-                whole, whole_log = combine_parts(parts_ptr, sums_ptr, first_program * row_tiles + row_tile, row_tiles, parts, rows_left, VALUE_BLOCK,
-                                                 BLOCK_M, ROWS, PARTS)
-                give(whole, whole_log, out_ptr, lse_ptr, sinks_ptr, row_place, rows_left, head * group, first_row, queries, VALUE_DIM)
+                for piece in range(0, rows_left, ROWS):
+                    whole, whole_log = combine_parts(parts_ptr + piece * VALUE_BLOCK, sums_ptr + piece, first_program * row_tiles + row_tile, row_tiles,
+                                                     parts, rows_left - piece, VALUE_BLOCK, BLOCK_M, ROWS, PARTS)
+                    give(whole, whole_log, out_ptr, lse_ptr, sinks_ptr, row_place + piece, rows_left - piece, head * group, first_row + piece, queries,
+                         VALUE_DIM)
         if slots_ptr is not None:
             if is_whole:
                 send_rows(out_ptr, lse_ptr, slots_ptr, row_place, rows_left, most_rows, call, rank, WORLD, VALUE_DIM)
@@ -346,7 +348,7 @@ def attention_decode(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_p
     and soft_cap, with the factor log2(e), may be None.
 
     parts_ptr, sums_ptr: fp32 [2 programs, BLOCK_M, VALUE_DIM up to a power of two] and [2 programs, BLOCK_M]; counter_ptr: i32 [programs], zeros before and
-    after a call. BATCH, ROWS: powers of two that are not below the sequences, and the rows of an item (at most BLOCK_M).
+    after a call. BATCH: a power of two that is not below the sequences; ROWS, PARTS: rows and parts of an item that are combined at a time, powers of two.
     """
     attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_ptr, sinks_ptr, parts_ptr, sums_ptr, counter_ptr, batch, kv_heads, group,
                     queries, stride_page, stride_row, stride_head, stride_table, value_page, value_row, value_head, score_scale, window, soft_cap,

@@ -115,19 +115,23 @@ DecodePlan chooseDecodePlan(const DecodeProblem &problem, const runtime::DeviceA
   // Of a key, in K and V.
   const int64_t elements = problem.headDim + (problem.valuesInKeys ? 0 : valueBlock(problem));
   plan.blockN = static_cast<uint32_t>(std::clamp<int64_t>(powerBelow(2 * tileElements / elements), 32, 128));
+  const int64_t rows = blockM(problem);
+  const bool isLatent = problem.headDim > mostHeadDim;
   // Many sums would not fit the registers of few threads.
-  if (blockM(problem) * valueBlock(problem) >= 2 * tileElements || problem.headDim > mostHeadDim)
+  if (rows * valueBlock(problem) >= 2 * tileElements || isLatent)
     plan.numWarps = 8, plan.blocksPerMultiprocessor = 1;
-  if (problem.headDim > mostHeadDim)
+  if (isLatent)
     plan.numStages = 4;
-  // Of K and V, and what layouts are converted through.
+  // Of K and V, of a Q that registers do not hold, and what layouts are converted through.
   const auto bytes = [&] {
     constexpr uint64_t scratch = 8192;
     return plan.blocksPerMultiprocessor *
-           (plan.numStages * plan.blockN * static_cast<uint64_t>(elements) * sizeOf(problem.dtype) + scratch);
+           ((plan.numStages * plan.blockN * elements + (isLatent ? rows * problem.headDim : 0)) *
+                sizeOf(problem.dtype) +
+            scratch);
   };
-  if (bytes() > gpu.sharedBytesPerBlock)
-    plan.numStages = 2;
+  while (bytes() > gpu.sharedBytesPerBlock && plan.numStages > 2)
+    --plan.numStages;
   if (bytes() > gpu.sharedBytesPerBlock)
     plan.blocksPerMultiprocessor = 1;
   return plan;
@@ -180,7 +184,8 @@ KernelCall decodeCall(const runtime::Rank &rank, const DecodeProblem &problem, c
                       const DecodeOperands &operands, const DecodeWorkspace &workspace) {
   const KeyLayout &keys = problem.keys;
   const KeyLayout values = problem.values.value_or(keys);
-  const int64_t rows = std::min(powerAbove(rowsOfItem(problem)), blockM(problem));
+  const int64_t rows =
+      std::min({powerAbove(rowsOfItem(problem)), blockM(problem), combinedElements / valueBlock(problem)});
   const runtime::None none;
   KernelCall call;
   call.source = "attention_decode";

@@ -164,16 +164,28 @@ for depth, causal, options in [(64, True, ""), (128, False, ""), (128, True, ", 
         sizes = constexpr(CAUSAL=causal, HEAD_DIM=depth, **(dict(BLOCK_M=m, BLOCK_N=n) if hopper else dict(BLOCK_M=64, BLOCK_N=32)))
         cases.append((library("attention/backward_by_descriptors"), kernel + "_by_descriptors", inputs + outputs + ", i32" * 9 + scales + sizes + options,
                       "--num-warps 8 --num-stages 2", *(["tight"] if hopper and depth == 64 else [])))
-decoded = ", ".join(["*bf16:16"] * 4 + ["*fp32:16", "*i32:16", "*i32:16", "*fp32:16", "*fp32:16", "*i32:16"])
-for page, rows, depth, keys in [(0, 16, 128, 64), (16, 16, 64, 128), (64, 64, 256, 32)]:
-    sizes = ", i32" * 4 + ", i64:16" * 4 + ", fp32"
-    values = constexpr(HEAD_DIM=depth, PAGE_SIZE=page, BATCH=16, BLOCK_M=rows, BLOCK_N=keys, ROWS=rows // 2, PARTS=max(8192 // (rows // 2 * depth), 1))
-    options = f"--num-warps {8 if rows == 64 else 4} --num-stages {2 if arch == 'sm_89' else 3}"
-    cases.append((library("attention_decode"), "attention_decode", decoded + sizes + values, options))
-    cases.append((library("attention_decode"), "attention_decode_over_ranks", decoded + ", *fp32:16, *fp32:16, *i64:16, *i64:16" + sizes + ", i64, i32, i32" +
-                  constexpr(WORLD=4) + values, options))
+decoded = ["*bf16:16"] * 4 + ["*fp32:16", "*i32:16", "*i32:16", "SINKS", "*fp32:16", "*fp32:16", "*i32:16"]
+alike, latent = constexpr(value_page=None, value_row=0, value_head=0), (576, 512)
+for page, rows, depths, keys, warps in [(0, 16, (128, 128), 64, 4), (16, 16, (64, 64), 128, 4), (64, 64, (256, 256), 32, 8), (16, 16, (96, 96), 64, 4),
+                                        (64, 16, (192, 128), 32, 4), (64, 16, latent, 32, 8), (16, 32, latent, 32, 8)]:
+    # With every option where V is narrower than K.
+    narrow = depths == (192, 128)
+    pointers = ", ".join(decoded).replace("SINKS", "*fp32:16" if narrow else "constexpr sinks_ptr=None")
+    sizes = ", i32" * 4 + ", i64:16" * 4 + (", i64:16" * 3 if narrow else alike) + ", fp32"
+    window, soft_cap = (", i32", ", fp32") if narrow else (constexpr(window=None), constexpr(soft_cap=None))
+    stages = 2 if arch == "sm_89" else 4 if rows == 16 and depths == latent else 3
+    wide = 1 << (depths[1] - 1).bit_length()
+    together = min(rows // 2 if rows > 16 else rows, 8192 // wide)
+    values = constexpr(HEAD_DIM=depths[0], VALUE_DIM=depths[1], VALUES_IN_KEYS=depths == latent, PAGE_SIZE=page, BATCH=16, BLOCK_M=rows, BLOCK_N=keys,
+                       ROWS=together, PARTS=max(8192 // (together * wide), 1))
+    options = f"--num-warps {warps} --num-stages {stages}"
+    unspilt = ["tight"] if (rows == 16 or depths == latent) and arch in ("sm_90a", "sm_80") else []
+    cases.append((library("attention_decode"), "attention_decode", pointers + sizes + window + soft_cap + values, options, *unspilt))
+    cases.append((library("attention_decode"), "attention_decode_over_ranks", pointers + ", *fp32:16, *fp32:16, *i64:16, *i64:16" + sizes + soft_cap +
+                  ", i64, i32, i32" + constexpr(WORLD=4) + values, options))
+for rows, transposed in [(16, True), (16, False), (64, False)]:
     side = (128, 256 if arch == "sm_90a" else 128, 64 if arch == "sm_90a" else 32) if rows == 16 else (64, 64, 32)
-    tile = dict(BLOCK_M=side[0], BLOCK_N=side[1], BLOCK_K=side[2], GROUP_SIZE_M=8, B_TRANSPOSED=page == 0, PRECISION="tf32")
+    tile = dict(BLOCK_M=side[0], BLOCK_N=side[1], BLOCK_K=side[2], GROUP_SIZE_M=8, B_TRANSPOSED=transposed, PRECISION="tf32")
     cases.append((library("sequence_parallel/ulysses"), "gemm_all_to_all", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *i64:16, *i64:16" + ", i32" * 5 + ", i32:16" * 5 + ", i32" +
                   constexpr(WORLD_SIZE=4, TO_PEERS=True, **tile), "--num-warps 8"))
     cases.append((library("sequence_parallel/ulysses"), "all_to_all_gemm", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16" + ", i32" * 6 + ", i32:16" * 8 + ", i32" +
