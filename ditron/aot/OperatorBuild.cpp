@@ -291,13 +291,16 @@ Status addAttention(Workbench &bench) {
   problem.headDim = shape.integer("head_dim", 128);
   problem.causal = shape.flag("causal", false);
   problem.dtype = shape.type("dtype", DataType::BF16);
+  DITRON_ASSIGN_OR_RETURN(const TargetName target, parseTargetName(bench.order.target));
+  const std::string gpu = shape.text("gpu", usualGpu(target));
   DITRON_RETURN_IF_ERROR(shape.finish());
   Operands operands;
   DITRON_ASSIGN_OR_RETURN(operands.world, bench.world(1));
   RecordingProvider kernels(bench.builder, bench.order.target);
   DITRON_ASSIGN_OR_RETURN(const runtime::Pointer any, operands.add(problem.dtype));
-  bench.note.plan = ops::chooseAttentionPlan(problem, bench.order.target).text();
-  return ops::prepareAttention(kernels, operands.world->rank(0), problem, {any, any, any, any}).status();
+  DITRON_ASSIGN_OR_RETURN(const ops::AttentionPlan plan, ops::libraryAttentionPlan(problem, *operands.world, gpu));
+  bench.note.plan = plan.text();
+  return ops::prepareAttention(kernels, operands.world->rank(0), problem, {any, any, any, any}, plan).status();
 }
 
 enum class RowOperator { Softmax, RmsNorm, LayerNorm };
@@ -359,7 +362,7 @@ const std::vector<OperatorEntry> &operatorTable() {
        "bias_type=result_type "
        "activation=none stride_a=0 stride_b=0 stride_c=0]",
        addGemm},
-      {"attention", "heads queries [batch=1 kv_heads=heads keys=queries head_dim=128 causal=0 dtype=bf16]",
+      {"attention", "heads queries [batch=1 kv_heads=heads keys=queries head_dim=128 causal=0 dtype=bf16 gpu=usual]",
        addAttention},
       {"softmax", rowHelp, addRows<RowOperator::Softmax>},
       {"rms_norm", rowHelp, addRows<RowOperator::RmsNorm>},

@@ -344,11 +344,7 @@ TileConfig chooseTile(const GemmProblem &problem, runtime::World &world) {
 
 Expected<GemmPlan> libraryGemmPlan(const GemmProblem &problem, runtime::World &world, std::string_view gpu) {
   const runtime::DeviceAttributes &device = world.rank(world.localRanks().front()).attributes();
-  DITRON_ASSIGN_OR_RETURN(const PlanChoice tables,
-                          PlanChoice::create({.op = "gemm",
-                                              .gpu = gpu.empty() ? device.name : std::string(gpu),
-                                              .numRanks = 1,
-                                              .dtype = problem.dtype}));
+  DITRON_ASSIGN_OR_RETURN(const PlanChoice tables, PlanChoice::ofOneGpu(world, "gemm", problem.dtype, gpu));
   const GemmPlan chosen = chooseGemmPlan(problem, world.target(), device.multiprocessors);
   const PlanRow *row = tables.find({{"m", problem.m}, {"n", problem.n}, {"k", problem.k}});
   if (!row)

@@ -3,6 +3,7 @@
 
 #include "ditron/ops/GemmKernels.h"
 #include "ditron/ops/attention/Heads.h"
+#include "ditron/ops/plans/PlanTable.h"
 
 #include "ditron/support/TargetName.h"
 
@@ -107,18 +108,38 @@ AttentionPlan chooseAttentionPlan(const AttentionProblem &problem, std::string_v
   return plan;
 }
 
+Expected<AttentionPlan> libraryAttentionPlan(const AttentionProblem &problem, runtime::World &world,
+                                             std::string_view gpu) {
+  const AttentionPlan chosen = chooseAttentionPlan(problem, world.target());
+  DITRON_ASSIGN_OR_RETURN(
+      const PlanChoice tables,
+      PlanChoice::ofOneGpu(world, problem.causal ? "causal_attention" : "attention", problem.dtype, gpu));
+  const PlanRow *row =
+      tables.find({{"queries", problem.queries}, {"dim", problem.headDim}, {"heads", problem.batch * problem.heads}});
+  if (!row)
+    return chosen;
+  DITRON_ASSIGN_OR_RETURN(const AttentionPlan plan, parseAttentionPlan(row->plan));
+  return verifyAttentionPlan(operation, problem, plan).isOk() ? plan : chosen;
+}
+
 /// The library's plan for these addresses.
-static AttentionPlan chooseFor(const AttentionProblem &problem, std::string_view target,
-                               const AttentionOperands &operands) {
-  const bool isAligned = areAlignedForCopies({operands.q, operands.k, operands.v, operands.out});
-  return chooseAttentionPlan(problem, isAligned ? target : "");
+static Expected<AttentionPlan> chooseFor(const AttentionProblem &problem, runtime::World &world,
+                                         const AttentionOperands &operands) {
+  if (areAlignedForCopies({operands.q, operands.k, operands.v, operands.out}))
+    return libraryAttentionPlan(problem, world);
+  return chooseAttentionPlan(problem, "");
 }
 
 Expected<PreparedCall> prepareAttention(runtime::KernelProvider &kernels, runtime::Rank &rank,
                                         const AttentionProblem &problem, const AttentionOperands &operands,
                                         const std::optional<AttentionPlan> &plan) {
   DITRON_RETURN_IF_ERROR(verify(problem, operands));
-  const AttentionPlan chosen = plan ? *plan : chooseFor(problem, kernels.target(), operands);
+  AttentionPlan chosen;
+  if (plan) {
+    chosen = *plan;
+  } else {
+    DITRON_ASSIGN_OR_RETURN(chosen, chooseFor(problem, rank.world(), operands));
+  }
   DITRON_RETURN_IF_ERROR(verifyAttentionPlan(operation, problem, chosen));
   KernelCall call;
   call.numWarps = chosen.numWarps;

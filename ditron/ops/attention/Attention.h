@@ -74,6 +74,10 @@ Expected<AttentionPlan> parseAttentionPlan(std::string_view text);
 /// What the library takes on a target for operands of 16 bytes' alignment.
 AttentionPlan chooseAttentionPlan(const AttentionProblem &problem, std::string_view target);
 
+/// By the tables (operators attention and causal_attention), else that.
+Expected<AttentionPlan> libraryAttentionPlan(const AttentionProblem &problem, runtime::World &world,
+                                             std::string_view gpu = {});
+
 /// Where the problem's tensors are.
 struct AttentionOperands {
   runtime::Pointer q, k, v, out;

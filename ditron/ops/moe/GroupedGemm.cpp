@@ -2,6 +2,7 @@
 #include "ditron/ops/moe/GroupedGemm.h"
 
 #include "ditron/ops/moe/Routing.h"
+#include "ditron/ops/plans/PlanTable.h"
 #include "ditron/support/TargetName.h"
 
 #include <bit>
@@ -107,6 +108,20 @@ GemmPlan chooseGroupedGemmPlan(const GroupedGemmProblem &problem, std::string_vi
     }
   }
   return plan;
+}
+
+Expected<GemmPlan> libraryGroupedGemmPlan(const GroupedGemmProblem &problem, runtime::World &world,
+                                          std::string_view gpu) {
+  const GemmPlan chosen = chooseGroupedGemmPlan(problem, world.target());
+  DITRON_ASSIGN_OR_RETURN(
+      const PlanChoice tables,
+      PlanChoice::ofOneGpu(world, problem.slots > 0 ? "gathered_gemm" : "grouped_gemm", problem.dtype, gpu));
+  const PlanRow *row =
+      tables.find({{"m", problem.maxRows}, {"n", problem.n}, {"k", problem.k}, {"experts", problem.experts}});
+  if (!row)
+    return chosen;
+  DITRON_ASSIGN_OR_RETURN(const GemmPlan plan, parseGemmPlan(row->plan, chosen));
+  return verifyGroupedGemm(problem, plan).isOk() ? plan : chosen;
 }
 
 Expected<PreparedCall> prepareGroupedGemm(runtime::KernelProvider &kernels, runtime::Rank &rank,

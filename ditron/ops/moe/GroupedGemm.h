@@ -62,7 +62,11 @@ Status verifyGroupedGemm(const GroupedGemmProblem &problem, const GemmPlan &plan
 /// The choice of the library for rows dealt out evenly.
 GemmPlan chooseGroupedGemmPlan(const GroupedGemmProblem &problem, std::string_view target);
 
-/// Binds the kernel of the plan to operands on a rank; calls of the result compute the product. Its parameters are a_ptr, b_ptr, c_ptr, and
+/// By the tables (operators grouped_gemm, and gathered_gemm with slots), else that. Tables of tiles must be of its blockM.
+Expected<GemmPlan> libraryGroupedGemmPlan(const GroupedGemmProblem &problem, runtime::World &world,
+                                          std::string_view gpu = {});
+
+/// Binds the kernel of the plan to operands on a rank, without one of chooseGroupedGemmPlan's; calls of the result compute the product. Its parameters are a_ptr, b_ptr, c_ptr, and
 /// with block scales a_scale_ptr and b_scale_ptr.
 Expected<PreparedCall> prepareGroupedGemm(runtime::KernelProvider &kernels, runtime::Rank &rank,
                                           const GroupedGemmProblem &problem, const GroupedGemmOperands &operands,

@@ -40,7 +40,11 @@ Expected<GroupedProduct> GroupedProduct::create(runtime::Rank &rank, runtime::Ke
   made.problemValue = problem;
   made.rank = &rank;
   made.kernels = &kernels;
-  made.plan = plan ? *plan : chooseGroupedGemmPlan(problem, rank.world().target());
+  if (plan) {
+    made.plan = *plan;
+  } else {
+    DITRON_ASSIGN_OR_RETURN(made.plan, libraryGroupedGemmPlan(problem, rank.world()));
+  }
   DITRON_RETURN_IF_ERROR(verifyGroupedGemm(problem, made.plan));
   const int64_t tiles = mostTilesOf(problem.maxRows, problem.experts, made.plan.tile.blockM);
   DITRON_ASSIGN_OR_RETURN(made.tilesOf, rank.allocate(DataType::I32, 1 + 2 * tiles, "grouped_gemm_tiles"));

@@ -290,6 +290,14 @@ Expected<PlanChoice> PlanChoice::create(runtime::World &world, std::string_view 
                  .numNodes = world.numNodes()});
 }
 
+Expected<PlanChoice> PlanChoice::ofOneGpu(runtime::World &world, std::string_view op, DataType dtype,
+                                          std::string_view gpu) {
+  return create({.op = std::string(op),
+                 .gpu = gpu.empty() ? world.rank(world.localRanks().front()).attributes().name : std::string(gpu),
+                 .numRanks = 1,
+                 .dtype = dtype});
+}
+
 bool PlanChoice::Entry::isAsSpecificAs(const Entry &other) const {
   return table == other.table && precedence(row) == precedence(other.row);
 }

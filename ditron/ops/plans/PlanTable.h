@@ -114,6 +114,9 @@ public:
   /// For the GPU of the world's first rank in this process, unless another name is given.
   static Expected<PlanChoice> create(runtime::World &world, std::string_view op, DataType dtype,
                                      std::string_view gpu = {});
+  /// Of an operator of one GPU, whatever the number of ranks.
+  static Expected<PlanChoice> ofOneGpu(runtime::World &world, std::string_view op, DataType dtype,
+                                       std::string_view gpu = {});
   /// From these tables; the first go before the others.
   static PlanChoice of(const PlanKey &key, const std::vector<PlanTable> &tables);
 

@@ -1,5 +1,6 @@
 //===- PlannedOperators.cpp - What tables may say of which operator -------------------------------------------------------===//
 #include "ditron/ops/Gemm.h"
+#include "ditron/ops/attention/Attention.h"
 #include "ditron/ops/collectives/CollectivePlans.h"
 #include "ditron/ops/expert_parallel/ExpertParallelPlan.h"
 #include "ditron/ops/expert_parallel/FusedExpertParallelPlan.h"
@@ -14,6 +15,10 @@ namespace {
 
 Status verifyGemmPlan(std::string_view, std::string_view plan, uint32_t, std::optional<uint32_t>) {
   return parseGemmPlan(plan, {}).status();
+}
+
+Status verifyAttentionPlanText(std::string_view, std::string_view plan, uint32_t, std::optional<uint32_t>) {
+  return parseAttentionPlan(plan).status();
 }
 
 Status verifyTensorParallelPlan(std::string_view op, std::string_view plan, uint32_t, std::optional<uint32_t>) {
@@ -43,9 +48,14 @@ Status verifyCollectivePlan(std::string_view op, std::string_view plan, uint32_t
 }
 
 std::vector<PlannedOperator> makeOperators() {
-  const std::vector<std::string> product = {"m", "n", "k"};
+  const std::vector<std::string> product = {"m", "n", "k"}, grouped = {"m", "n", "k", "experts"};
+  const std::vector<std::string> attention = {"queries", "dim", "heads"};
   std::vector<PlannedOperator> operators = {
       {"gemm", product, verifyGemmPlan},
+      {"grouped_gemm", grouped, verifyGemmPlan},
+      {"gathered_gemm", grouped, verifyGemmPlan},
+      {"attention", attention, verifyAttentionPlanText},
+      {"causal_attention", attention, verifyAttentionPlanText},
       {"ag_gemm", product, verifyTensorParallelPlan},
       {"gemm_rs", product, verifyTensorParallelPlan},
       {"gemm_ar", product, verifyTensorParallelPlan},

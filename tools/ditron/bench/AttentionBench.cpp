@@ -31,7 +31,7 @@ private:
                                   const std::optional<ops::AttentionBackwardPlan> &plan);
   Expected<double> forwardError(const AttentionOperands &operands);
   Expected<double> backwardError(const AttentionOperands &operands);
-  std::vector<std::string> plansOf(const ops::AttentionProblem &problem) const;
+  Expected<std::vector<std::string>> plansOf(const ops::AttentionProblem &problem) const;
   /// Of the table's column.
   int planWidth() const { return options.backward ? 66 : 38; }
 
@@ -163,11 +163,13 @@ Expected<AttentionBench::Checked> AttentionBench::checkBackward(const AttentionO
   return Checked{[this, call] { return call.enqueue(rank().stream()); }, error};
 }
 
-std::vector<std::string> AttentionBench::plansOf(const ops::AttentionProblem &problem) const {
+Expected<std::vector<std::string>> AttentionBench::plansOf(const ops::AttentionProblem &problem) const {
   if (!options.plans.empty())
     return options.plans;
-  return {options.backward ? ops::chooseAttentionBackwardPlan(problem, jit->target()).text()
-                           : ops::chooseAttentionPlan(problem, jit->target()).text()};
+  if (options.backward)
+    return std::vector{ops::chooseAttentionBackwardPlan(problem, jit->target()).text()};
+  DITRON_ASSIGN_OR_RETURN(const ops::AttentionPlan plan, ops::libraryAttentionPlan(problem, *world));
+  return std::vector{plan.text()};
 }
 
 Status AttentionBench::benchShape(const std::string &shape) {
@@ -181,7 +183,7 @@ Status AttentionBench::benchShape(const std::string &shape) {
       return internalError(
           fmt::format("wrong result of the forward, error {:.3g} of the root mean square", forward.error));
   }
-  const std::vector<std::string> plans = plansOf(operands.problem);
+  DITRON_ASSIGN_OR_RETURN(const std::vector<std::string> plans, plansOf(operands.problem));
   std::vector<Contender> contenders;
   std::vector<double> errors;
   Status lastProblem;

@@ -157,7 +157,11 @@ Expected<GroupedGemmBench::Way> GroupedGemmBench::prepare(const Shape &shape, bo
   const ops::GroupedGemmProblem problem = problemOf(shape, gathers);
   Way way;
   way.gathers = gathers;
-  way.plan = plan ? *plan : ops::chooseGroupedGemmPlan(problem, world->target());
+  if (plan) {
+    way.plan = *plan;
+  } else {
+    DITRON_ASSIGN_OR_RETURN(way.plan, ops::libraryGroupedGemmPlan(problem, *world));
+  }
   DITRON_RETURN_IF_ERROR(ops::verifyGroupedGemm(problem, way.plan));
   DITRON_ASSIGN_OR_RETURN(
       way.routing,

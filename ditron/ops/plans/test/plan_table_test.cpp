@@ -69,7 +69,9 @@ TEST(PlanTable, WritesWhatItReads) {
 
 TEST(PlanTable, ErrorsHavePlaceLineAndCaret) {
   EXPECT_EQ(errorOf("\n\ngem * * * : pointers 64x64x32\n"),
-            "t.plans:3:1: there is no operator 'gem'; did you mean 'gemm'?; there are gemm, ag_gemm, gemm_rs, gemm_ar, "
+            "t.plans:3:1: there is no operator 'gem'; did you mean 'gemm'?; there are gemm, grouped_gemm, "
+            "gathered_gemm, attention, "
+            "causal_attention, ag_gemm, gemm_rs, gemm_ar, "
             "expert_parallel, expert_parallel_moe, all_reduce, all_gather, reduce_scatter, all_to_all, broadcast\n"
             "gem * * * : pointers "
             "64x64x32\n^");
