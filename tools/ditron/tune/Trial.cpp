@@ -143,7 +143,11 @@ std::optional<double> timeOf(const nlohmann::json &report, const TuneProblem &pr
           return value;
     return std::nullopt;
   };
-  if (problem.op == "gemm") {
+  if (problem.isGrouped()) {
+    const nlohmann::json &row = report.at("rows").at(0), &form = row.at(problem.isGathered() ? "gathered" : "rows");
+    return positive(form.at("us"));
+  }
+  if (problem.op == "gemm" || problem.isAttention()) {
     const nlohmann::json &row = report.at("rows").at(0);
     return row.contains("plans") ? positive(row.at("plans").at(0).at("median_microseconds")) : std::nullopt;
   }
@@ -162,22 +166,26 @@ std::string oneLine(std::string text) {
 } // namespace
 
 std::vector<std::string> trialWords(const TuneProblem &problem, const std::string &plan, const TrialOptions &options) {
-  std::vector<std::string> words = {options.program,
-                                    "bench",
-                                    problem.op,
-                                    "--target",
-                                    options.target,
-                                    "--dtype",
-                                    std::string(toString(problem.dtype))};
+  const std::string bench = problem.isGrouped() ? "grouped_gemm" : problem.isAttention() ? "attention" : problem.op;
+  std::vector<std::string> words = {
+      options.program, "bench", bench, "--target", options.target, "--dtype", std::string(toString(problem.dtype))};
   const auto add = [&](std::initializer_list<std::string> more) { words.insert(words.end(), more); };
   add({"--plan", plan, "--json", "-"});
-  if (problem.op == "gemm")
+  if (problem.isGrouped())
+    add({"--shape", fmt::format("{}x{}x{}x{}x{}", problem.m, problem.n, problem.k, problem.experts, problem.topK),
+         "--form", problem.isGathered() ? "gathered" : "rows"}); // always checked, as attention is
+  else if (problem.isAttention())
+    add({"--shape",
+         fmt::format("{}x{}x{}x{}x{}", problem.batch, problem.heads, problem.kvHeads, problem.queries, problem.dim)});
+  else if (problem.op == "gemm")
     add({"--shape", fmt::format("{}x{}x{}", problem.m, problem.n, problem.k), "--peer", "none"}); // always checked
   else if (problem.isCollective())
     add({"--ranks", fmt::to_string(problem.ranks), "--bytes", fmt::to_string(problem.bytes), "--check"});
   else
     add({"--ranks", fmt::to_string(problem.ranks), "--m", fmt::to_string(problem.m), "--n", fmt::to_string(problem.n),
          "--k", fmt::to_string(problem.k), "--check"});
+  if (problem.isAttention() && !problem.isCausal())
+    add({"--no-causal"});
   add({"--quiet"});
   if (!options.plant.empty())
     add({"--plant", options.plant});

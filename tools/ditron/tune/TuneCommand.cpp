@@ -24,11 +24,15 @@ struct TuneArguments {
   uint32_t ranks = 4;
   std::string target = "sim:sm_80", dtype = "bf16";
   std::vector<int64_t> rows;
-  int64_t n = 0, k = 0;
+  int64_t n = 0, k = 0, experts = 8, topK = 2;
+  int64_t batch = 1, heads = 32, kvHeads = 0, dim = 128;
   std::vector<std::string> sizes, plants;
   bool quiet = false;
   TuneOptions tune;
 };
+
+bool isGrouped(std::string_view op) { return op == "grouped_gemm" || op == "gathered_gemm"; }
+bool isAttention(std::string_view op) { return op == "attention" || op == "causal_attention"; }
 
 Status readProblems(TuneArguments &arguments) {
   DITRON_ASSIGN_OR_RETURN(const DataType dtype, parseDataTypeOrError(arguments.dtype));
@@ -44,14 +48,28 @@ Status readProblems(TuneArguments &arguments) {
     problems.erase(std::ranges::unique(problems, {}, &TuneProblem::bytes).begin(), problems.end());
     return Status::ok();
   }
-  one.n = arguments.n;
-  one.k = arguments.k;
+  if (isAttention(arguments.op)) {
+    one.batch = arguments.batch;
+    one.heads = arguments.heads;
+    one.kvHeads = arguments.kvHeads ? arguments.kvHeads : arguments.heads;
+    one.dim = arguments.dim;
+  } else {
+    one.n = arguments.n;
+    one.k = arguments.k;
+  }
+  if (isGrouped(arguments.op)) {
+    one.experts = arguments.experts;
+    one.topK = arguments.topK;
+    if (one.topK > one.experts)
+      return invalidArgument(
+          fmt::format("--top-k {}: of {} experts; 1 to {} are accepted", one.topK, one.experts, one.experts));
+  }
   for (const int64_t rows : arguments.rows) {
-    one.m = rows;
+    (isAttention(arguments.op) ? one.queries : one.m) = rows;
     problems.push_back(one);
   }
-  std::ranges::sort(problems, {}, &TuneProblem::m);
-  problems.erase(std::ranges::unique(problems, {}, &TuneProblem::m).begin(), problems.end());
+  std::ranges::sort(problems, {}, &TuneProblem::firstSize);
+  problems.erase(std::ranges::unique(problems, {}, &TuneProblem::firstSize).begin(), problems.end());
   return Status::ok();
 }
 
@@ -149,7 +167,7 @@ void addOperator(CLI::App &tuneCommand, CommandContext &context, const ops::Plan
   arguments->op = op.name;
   arguments->isCollective = ops::parseCollectiveKind(op.name).isOk();
   CLI::App *command = tuneCommand.add_subcommand(op.name, fmt::format("Plans of {}", op.name));
-  if (op.name == "gemm")
+  if (op.name == "gemm" || isGrouped(op.name) || isAttention(op.name))
     arguments->ranks = 1;
   else
     command->add_option("--ranks", arguments->ranks, "Number of GPUs")
@@ -162,11 +180,34 @@ void addOperator(CLI::App &tuneCommand, CommandContext &context, const ops::Plan
     command->add_option("--bytes", arguments->sizes, "Sizes, like 64K,1M, as `ditron bench` takes them")
         ->delimiter(',')
         ->required();
-  } else {
-    command->add_option("--m", arguments->rows, "Rows of the product, like 1,64,8192")
+  } else if (isAttention(op.name)) {
+    command->add_option("--queries", arguments->rows, "Queries of a sequence, and keys, like 1024,8192")
         ->delimiter(',')
         ->check(integerBetween(1, INT32_MAX))
         ->required();
+    const auto size = [&](const char *name, int64_t &value, const char *help, int64_t least = 1) {
+      command->add_option(name, value, help)->check(integerBetween(least, 65535))->capture_default_str();
+    };
+    size("--batch", arguments->batch, "Sequences");
+    size("--heads", arguments->heads, "Query heads");
+    size("--kv-heads", arguments->kvHeads, "Heads of K and V; 0: as many", 0);
+    size("--head-dim", arguments->dim, "Elements of a head");
+  } else {
+    command
+        ->add_option(isGrouped(op.name) ? "--tokens" : "--m", arguments->rows,
+                     isGrouped(op.name) ? "Tokens, each with --top-k rows, like 64,8192"
+                                        : "Rows of the product, like 1,64,8192")
+        ->delimiter(',')
+        ->check(integerBetween(1, INT32_MAX))
+        ->required();
+    if (isGrouped(op.name)) {
+      command->add_option("--experts", arguments->experts, "Experts, whose weights the rows multiply")
+          ->check(integerBetween(1, 1024))
+          ->capture_default_str();
+      command->add_option("--top-k", arguments->topK, "Experts of a token")
+          ->check(integerBetween(1, 64))
+          ->capture_default_str();
+    }
     command->add_option("--n", arguments->n, "Columns of the product")->check(integerBetween(1, INT32_MAX))->required();
     command->add_option("--k", arguments->k, "Depth of the product")->check(integerBetween(1, INT32_MAX))->required();
   }

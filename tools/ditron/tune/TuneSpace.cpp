@@ -2,7 +2,9 @@
 #include "tune/TuneSpace.h"
 
 #include "ditron/ops/Gemm.h"
+#include "ditron/ops/attention/Attention.h"
 #include "ditron/ops/collectives/CollectivePlans.h"
+#include "ditron/ops/moe/GroupedGemm.h"
 #include "ditron/ops/plans/TensorParallelPlan.h"
 #include "ditron/predict/ProductModel.h"
 
@@ -59,6 +61,29 @@ std::vector<TileConfig> productTiles(DataType dtype, const TuneMachine &machine)
   return tiles;
 }
 
+ops::GroupedGemmProblem groupedProblem(const TuneProblem &problem) {
+  ops::GroupedGemmProblem grouped;
+  grouped.maxRows = problem.firstSize();
+  grouped.experts = static_cast<uint32_t>(problem.experts);
+  grouped.n = problem.n;
+  grouped.k = problem.k;
+  grouped.dtype = grouped.resultType = problem.dtype;
+  grouped.slots = problem.isGathered() ? static_cast<uint32_t>(problem.topK) : 0;
+  return grouped;
+}
+
+ops::AttentionProblem attentionProblem(const TuneProblem &problem) {
+  ops::AttentionProblem attention;
+  attention.batch = problem.batch;
+  attention.heads = problem.heads;
+  attention.kvHeads = problem.kvHeads;
+  attention.queries = attention.keys = problem.queries;
+  attention.headDim = problem.dim;
+  attention.causal = problem.isCausal();
+  attention.dtype = problem.dtype;
+  return attention;
+}
+
 /// Tiles of products of few rows, which are one launch.
 std::vector<ops::OneLaunchTile> oneLaunchTiles(int64_t rows, int64_t columns, int64_t depth, DataType dtype,
                                                const TuneMachine &machine) {
@@ -93,6 +118,25 @@ public:
     tile.blockN = plan.columns();
     return launch() + product(tile, 0, 1) *
                           (plan.movement == ops::GemmMovement::Pointers && machine.target.hasTensorCopies() ? 2 : 1);
+  }
+
+  double grouped(const ops::GemmPlan &plan) const {
+    // Each expert's last tile has fewer rows.
+    const int64_t rows = ceilDivide(problem.firstSize(), problem.experts);
+    const int64_t padded = ceilDivide(rows, plan.tile.blockM) * plan.tile.blockM * problem.experts;
+    const bool isSlow = plan.movement == ops::GemmMovement::Pointers && machine.target.hasTensorCopies();
+    return launch() + productOf(padded, plan.tile, 0, 1) * (isSlow ? 1.5 : 1);
+  }
+
+  double attention(const ops::AttentionPlan &plan) const {
+    const double tiles = static_cast<double>(ceilDivide(problem.queries, plan.blockM) * problem.batch * problem.heads);
+    const double waves = std::ceil(tiles / machine.gpu.multiprocessors);
+    double time = predict::timeAttention(machine.model.gpu, attentionProblem(problem).flops(), problem.dtype);
+    time *= waves * machine.gpu.multiprocessors / tiles;
+    // K and V are read for each tile of rows; the softmax of a step begins and ends behind its products, unless many rows or keys have enough to do.
+    time *= 1 + 16.0 / plan.blockM + 16.0 / plan.blockN + 0.1 / plan.numStages;
+    return launch() +
+           time * (plan.movement == ops::AttentionMovement::Pointers && machine.target.hasTensorCopies() ? 1.5 : 1);
   }
 
   double tensorParallel(const TensorParallelPlan &plan) const {
@@ -180,10 +224,13 @@ private:
 
   /// Of a rank, on the multiprocessors that are left.
   double product(const TileConfig &tile, uint32_t takenMultiprocessors, uint32_t splits) const {
+    return productOf(problem.m, tile, takenMultiprocessors, splits);
+  }
+  double productOf(int64_t rows, const TileConfig &tile, uint32_t takenMultiprocessors, uint32_t splits) const {
     predict::GpuDescription gpu = machine.model.gpu;
     gpu.smCount -= std::min(takenMultiprocessors, gpu.smCount - 1);
     const predict::Product own = {
-        .m = problem.m, .n = problem.ownColumns(), .k = problem.ownDepth(), .dtype = problem.dtype};
+        .m = rows, .n = problem.ownColumns(), .k = problem.ownDepth(), .dtype = problem.dtype};
     double time = predict::timeProduct(gpu, own, tile, splits).totalUs();
     // Fewer stages leave gaps in the stream of operands, and 64 columns or rows a half of the tensor core's rate.
     const uint64_t inFlight =
@@ -213,6 +260,14 @@ Expected<double> predict(const TuneProblem &problem, const TuneMachine &machine,
     DITRON_ASSIGN_OR_RETURN(const ops::GemmPlan plan, ops::parseGemmPlan(text, {}));
     return model.gemm(plan);
   }
+  if (problem.isGrouped()) {
+    DITRON_ASSIGN_OR_RETURN(const ops::GemmPlan plan, ops::parseGemmPlan(text, {}));
+    return model.grouped(plan);
+  }
+  if (problem.isAttention()) {
+    DITRON_ASSIGN_OR_RETURN(const ops::AttentionPlan plan, ops::parseAttentionPlan(text));
+    return model.attention(plan);
+  }
   if (problem.isCollective()) {
     DITRON_ASSIGN_OR_RETURN(const ops::CollectiveKind kind, ops::parseCollectiveKind(problem.op));
     DITRON_ASSIGN_OR_RETURN(const ops::CollectivePlan plan, ops::parseCollectivePlan(text));
@@ -236,6 +291,48 @@ std::vector<std::string> gemmPlans(const TuneProblem &problem, const TuneMachine
   for (const ops::GemmPlan &plan : ops::rankGemmPlans(gemm, machine.target.text, machine.gpu.multiprocessors))
     if (ops::verifyGemm(gemm, plan).isOk())
       plans.push_back(plan.text());
+  return plans;
+}
+
+std::vector<std::string> groupedPlans(const TuneProblem &problem, const TuneMachine &machine) {
+  std::vector<std::string> plans;
+  const ops::GroupedGemmProblem grouped = groupedProblem(problem);
+  const int64_t rows = ceilDivide(grouped.maxRows, problem.experts);
+  for (const ops::GemmMovement movement : {ops::GemmMovement::Descriptors, ops::GemmMovement::Pointers}) {
+    if (movement == ops::GemmMovement::Descriptors && !machine.target.hasTensorCopies())
+      continue;
+    for (TileConfig tile : productTiles(problem.dtype, machine)) {
+      // Tiles are those of an expert, in the order of the experts; most rows of tall ones would be nobody's.
+      tile.groupM = 1;
+      if (tile.blockM > 128 || (tile.blockM > 64 && tile.blockM > 4 * rows))
+        continue;
+      if (const ops::GemmPlan plan = {movement, tile}; ops::verifyGroupedGemm(grouped, plan).isOk())
+        plans.push_back(plan.text());
+    }
+  }
+  return plans;
+}
+
+std::vector<std::string> attentionPlans(const TuneProblem &problem, const TuneMachine &machine) {
+  std::vector<std::string> plans;
+  const bool isSmall = machine.target.simulated;
+  for (const uint32_t blockM : isSmall ? std::vector<uint32_t>{32, 64, 128} : std::vector<uint32_t>{64, 128, 256})
+    for (const uint32_t blockN : {16u, 32u, 64u, 128u})
+      for (const uint32_t warps : {4u, 8u, 16u})
+        for (const uint32_t stages : {2u, 3u, 4u})
+          for (const ops::AttentionMovement movement :
+               {ops::AttentionMovement::Descriptors, ops::AttentionMovement::Pointers}) {
+            if (movement == ops::AttentionMovement::Descriptors && !machine.target.hasTensorCopies())
+              continue;
+            // Q, and K and V of each stage; sums and scores in at most 192 registers of a thread.
+            const uint64_t dim = std::bit_ceil(static_cast<uint64_t>(problem.dim));
+            const uint64_t bytes = (blockM + uint64_t(2) * stages * blockN) * dim * sizeOf(problem.dtype);
+            const uint64_t registers = blockM * (dim + blockN) / (warps * machine.gpu.warpSize);
+            const bool isWarpRows = blockM >= 16 * warps; // a warp has 16 rows at least
+            if (bytes + otherSharedBytes > machine.gpu.sharedBytesPerBlock || registers > 192 || !isWarpRows)
+              continue;
+            plans.push_back(ops::AttentionPlan{blockM, blockN, warps, stages, movement}.text());
+          }
   return plans;
 }
 
@@ -313,11 +410,12 @@ std::vector<std::string> collectivePlans(ops::CollectiveKind kind, const TunePro
 Expected<std::string> libraryPlan(const TuneProblem &problem, const TuneMachine &machine) {
   DITRON_ASSIGN_OR_RETURN(const ops::PlanChoice choice,
                           ops::PlanChoice::create({problem.op, machine.gpu.name, problem.ranks, problem.dtype}));
-  const ops::PlanSizes sizes =
-      problem.isCollective() ? ops::PlanSizes{{"bytes", problem.bytes}}
-                             : ops::PlanSizes{{"m", problem.m}, {"n", problem.ownColumns()}, {"k", problem.ownDepth()}};
-  if (const ops::PlanRow *row = choice.find(sizes))
+  if (const ops::PlanRow *row = choice.find(problem.sizes()))
     return canonicalPlan(problem.op, row->plan);
+  if (problem.isGrouped())
+    return ops::chooseGroupedGemmPlan(groupedProblem(problem), machine.target.text).text();
+  if (problem.isAttention())
+    return ops::chooseAttentionPlan(attentionProblem(problem), machine.target.text).text();
   if (problem.op == "gemm")
     return ops::chooseGemmPlan({.m = problem.m, .n = problem.n, .k = problem.k, .dtype = problem.dtype},
                                machine.target.text, machine.gpu.multiprocessors)
@@ -329,7 +427,24 @@ Expected<std::string> libraryPlan(const TuneProblem &problem, const TuneMachine 
 
 int64_t TuneProblem::ownColumns() const { return op == "ag_gemm" ? ceilDivide(n, ranks) : n; }
 int64_t TuneProblem::ownDepth() const { return op == "gemm_rs" || op == "gemm_ar" ? ceilDivide(k, ranks) : k; }
+int64_t TuneProblem::firstSize() const {
+  return isCollective() ? bytes : isAttention() ? queries : isGrouped() ? m * topK : m;
+}
+ops::PlanSizes TuneProblem::sizes() const {
+  if (isCollective())
+    return {{"bytes", bytes}};
+  if (isAttention())
+    return {{"queries", queries}, {"dim", dim}, {"heads", batch * heads}};
+  ops::PlanSizes product = {{"m", firstSize()}, {"n", ownColumns()}, {"k", ownDepth()}};
+  if (isGrouped())
+    product.emplace_back("experts", experts);
+  return product;
+}
 std::string TuneProblem::text() const {
+  if (isGrouped())
+    return fmt::format("tokens {} n {} k {} experts {} top {}", m, n, k, experts, topK);
+  if (isAttention())
+    return fmt::format("queries {} batch {} heads {} on {} dim {}", queries, batch, heads, kvHeads, dim);
   return isCollective() ? fmt::format("bytes {}", bytes) : fmt::format("m {} n {} k {}", m, n, k);
 }
 
@@ -348,7 +463,11 @@ Expected<TuneMachine> tuneMachine(const TargetName &target, const runtime::Devic
 }
 
 Expected<std::string> canonicalPlan(const std::string &op, const std::string &text) {
-  if (op == "gemm") {
+  if (op == "attention" || op == "causal_attention") {
+    DITRON_ASSIGN_OR_RETURN(const ops::AttentionPlan plan, ops::parseAttentionPlan(text));
+    return plan.text();
+  }
+  if (op == "gemm" || op == "grouped_gemm" || op == "gathered_gemm") {
     DITRON_ASSIGN_OR_RETURN(const ops::GemmPlan plan, ops::parseGemmPlan(text, {}));
     return plan.text();
   }
@@ -369,6 +488,10 @@ Expected<std::vector<Candidate>> candidatesFor(const TuneProblem &problem, const
   std::vector<std::string> plans;
   if (problem.op == "gemm") {
     plans = gemmPlans(problem, machine);
+  } else if (problem.isGrouped()) {
+    plans = groupedPlans(problem, machine);
+  } else if (problem.isAttention()) {
+    plans = attentionPlans(problem, machine);
   } else if (problem.isCollective()) {
     DITRON_ASSIGN_OR_RETURN(const ops::CollectiveKind kind, ops::parseCollectiveKind(problem.op));
     plans = collectivePlans(kind, problem, machine);

@@ -29,14 +29,24 @@ struct TuneProblem {
   std::string op; ///< Of ops::plannedOperators().
   uint32_t ranks = 1;
   DataType dtype = DataType::BF16;
-  int64_t m = 0, n = 0, k = 0; ///< Of products: of the whole.
+  int64_t m = 0, n = 0, k = 0; ///< Of products: of the whole; of grouped ones m is the number of tokens.
   int64_t bytes = 0;           ///< Of collectives.
+  int64_t experts = 0, topK = 0;                                   ///< Of grouped products.
+  int64_t queries = 0, batch = 1, heads = 0, kvHeads = 0, dim = 0; ///< Of attention, with as many keys as queries.
 
-  bool isCollective() const { return m == 0; }
+  bool isCollective() const { return bytes > 0; }
+  bool isGrouped() const { return experts > 0; }
+  bool isAttention() const { return queries > 0; }
+  bool isCausal() const { return op == "causal_attention"; }
+  bool isGathered() const { return op == "gathered_gemm"; }
+  /// The size that tuned shapes differ in, by which rows are found: rows, bytes or queries.
+  int64_t firstSize() const;
+  /// What the library asks the tables for, that size first.
+  ops::PlanSizes sizes() const;
   /// Of a rank's product: ag_gemm deals the columns out, gemm_rs and gemm_ar the depth.
   int64_t ownColumns() const;
   int64_t ownDepth() const;
-  /// "m 64 n 8192 k 28672", "bytes 65536".
+  /// "m 64 n 8192 k 28672", "bytes 65536", "tokens 64 n 4096 k 2048 experts 64 top 2".
   std::string text() const;
 };
 

@@ -12,8 +12,6 @@ namespace ditron::tool {
 
 namespace {
 
-int64_t firstSize(const TuneProblem &problem) { return problem.isCollective() ? problem.bytes : problem.m; }
-
 /// A row without sizes and plan.
 ops::PlanRow keyOf(const TuneProblem &problem, const std::string &gpu) {
   ops::PlanRow row;
@@ -28,10 +26,13 @@ ops::PlanRow keyOf(const TuneProblem &problem, const std::string &gpu) {
 /// The row of a trial in the journal: the very sizes, and the GPU that it ran on, whatever rows of the table call it.
 ops::PlanRow trialRow(const TuneProblem &problem, const std::string &gpu, const std::string &plan) {
   ops::PlanRow row = keyOf(problem, gpu);
-  const auto add = [&](const char *name, int64_t size) { row.sizes.push_back({name, size, false, size}); };
-  if (problem.isCollective()) {
-    add("bytes", problem.bytes);
-  } else {
+  const auto add = [&](std::string_view name, int64_t size) {
+    row.sizes.push_back({std::string(name), size, false, size});
+  };
+  if (problem.isCollective() || problem.isGrouped() || problem.isAttention()) {
+    for (const auto &[name, size] : problem.sizes())
+      add(name, size);
+  } else { // of the whole
     add("m", problem.m);
     add("n", problem.n);
     add("k", problem.k);
@@ -83,15 +84,16 @@ Status writeRow(const std::string &path, const ops::PlanRow &row) {
 } // namespace
 
 std::vector<ops::PlanSize> bucketOf(const TuneProblem &problem, const std::vector<TuneProblem> &all) {
-  const int64_t size = firstSize(problem);
+  const int64_t size = problem.firstSize();
   int64_t below = size / 4;
   for (const TuneProblem &other : all)
-    if (other.n == problem.n && other.k == problem.k && firstSize(other) < size)
-      below = std::max(below, firstSize(other));
-  ops::PlanSize first{problem.isCollective() ? "bytes" : "m", size, false, below + 1};
-  if (problem.isCollective())
-    return {first};
-  return {first, {"n", problem.ownColumns(), true}, {"k", problem.ownDepth(), true}};
+    if (other.n == problem.n && other.k == problem.k && other.firstSize() < size)
+      below = std::max(below, other.firstSize());
+  std::vector<ops::PlanSize> bucket;
+  for (const auto &[name, value] : problem.sizes())
+    bucket.push_back({std::string(name), value, true});
+  bucket.front() = {bucket.front().name, size, false, below + 1};
+  return bucket;
 }
 
 Status tune(const TuneOptions &options, const TuneMachine &machine, const std::string &version, Progress &progress,

@@ -38,6 +38,14 @@ TEST(TuneSpace, EachOperatorHasTensOfRightPlansForEveryShape) {
       if (op.sizes == std::vector<std::string>{"bytes"}) {
         for (const int64_t bytes : {1, 16, 4096, 1 << 20, 1 << 30})
           problems.push_back({.op = op.name, .ranks = ranks, .bytes = bytes});
+      } else if (std::ranges::count(op.sizes, "experts")) {
+        for (const int64_t tokens : {1, 64, 8192})
+          if (ranks == 1)
+            problems.push_back({.op = op.name, .m = tokens, .n = 1024, .k = 4096, .experts = 16, .topK = 2});
+      } else if (std::ranges::count(op.sizes, "queries")) {
+        for (const int64_t dim : {64, 96, 128, 256})
+          if (ranks == 1)
+            problems.push_back({.op = op.name, .queries = 2048, .heads = 8, .kvHeads = 2, .dim = dim});
       } else if (op.name != "gemm" || ranks == 1) {
         for (const int64_t m : {1, 7, 64, 129, 8192})
           for (const DataType dtype : {DataType::BF16, DataType::F32})
@@ -80,6 +88,18 @@ TEST(TuneSpace, WavesCount) {
                     two = {.op = "gemm", .m = 4096, .n = 1024, .k = 4096};
   const char *wide = "descriptors 128x256x64 warps 8 stages 3 group 8";
   EXPECT_NEAR(predicted(three, wide) / predicted(two, wide), 3, 0.4); // 128 tiles: one wave
+}
+
+TEST(TuneSpace, TallTilesOfFewRowsAreNobodys) {
+  const TuneProblem few = {.op = "grouped_gemm", .m = 256, .n = 4096, .k = 4096, .experts = 64, .topK = 2}; // 8 of each
+  EXPECT_LT(predicted(few, "descriptors 64x128x64 warps 4 stages 4 group 1"),
+            predicted(few, "descriptors 128x128x64 warps 8 stages 4 group 1"));
+}
+
+TEST(TuneSpace, RowsOfAttentionAreFoundByWhatItsCallsKnow) {
+  const TuneProblem problem = {.op = "attention", .queries = 4096, .batch = 2, .heads = 16, .kvHeads = 4, .dim = 128};
+  EXPECT_EQ(problem.sizes(), (ops::PlanSizes{{"queries", 4096}, {"dim", 128}, {"heads", 32}}));
+  EXPECT_LT(predicted(problem, "128x128 warps 8 stages 2 descriptors"), predicted(problem, "64x32 warps 4 stages 2"));
 }
 
 TEST(TuneSpace, SmallTilesReadMore) {
