@@ -61,13 +61,14 @@ def first_seen(length, window):
 def ends_of_sequences(lengths_ptr, batch, queries, window, items, BATCH: tl.constexpr, BLOCK_N: tl.constexpr):
     """For each sequence the number of tiles up to its end, [BATCH], where each has `items` items."""
     sequences = tl.arange(0, BATCH)
-    begin = tl.full((BATCH,), 2**31 - 1, tl.int32)
+    end_of_all: tl.constexpr = 2**31 - 1
+    begin = tl.full((BATCH,), end_of_all, tl.int32)
     end = tl.zeros((BATCH,), tl.int32)
     for query in range(queries):
         length = tl.load(lengths_ptr + sequences * queries + query, mask=sequences < batch, other=0)
-        begin = tl.minimum(begin, first_seen(length, window))
+        begin = tl.minimum(begin, tl.where(length > 0, first_seen(length, window), end_of_all))
         end = tl.maximum(end, length)
-    _, tiles = tiles_between(begin, end, BLOCK_N)
+    _, tiles = tiles_between(tl.minimum(begin, end), end, BLOCK_N)
     return tl.cumsum(tl.where(sequences < batch, tiles, 0), 0) * items
 
 
@@ -90,13 +91,22 @@ def keys_of(lengths_ptr, sequence, queries, window):
     end = 0
     for query in range(queries):
         length = tl.load(lengths_ptr + sequence * queries + query)
-        begin = min(begin, first_seen(length, window))
+        if length > 0:
+            begin = min(begin, first_seen(length, window))
         end = max(end, length)
-    return begin, end
+    return min(begin, end), end
 
 
 @triton.jit
-def pages_of_tile(table_ptr, first, end, PAGE_SIZE: tl.constexpr, BLOCK_N: tl.constexpr):
+def is_there(keys, begin, end, window):
+    """Keys that some query sees: others may be gone, and their pages with them."""
+    if window is None:
+        return keys < end
+    return (keys >= begin) & (keys < end)
+
+
+@triton.jit
+def pages_of_tile(table_ptr, first, begin, end, window, PAGE_SIZE: tl.constexpr, BLOCK_N: tl.constexpr):
     """The pages in which keys first, first + 1, ... lie, one where it is that of all; table_ptr: the pages of the sequence."""
     if PAGE_SIZE == 0:
         return 0
@@ -104,7 +114,7 @@ def pages_of_tile(table_ptr, first, end, PAGE_SIZE: tl.constexpr, BLOCK_N: tl.co
         return tl.load(table_ptr + first // PAGE_SIZE, mask=first < end, other=0)
     else:
         keys = first + tl.arange(0, BLOCK_N)
-        return tl.load(table_ptr + keys // PAGE_SIZE, mask=keys < end, other=0)
+        return tl.load(table_ptr + keys // PAGE_SIZE, mask=is_there(keys, begin, end, window), other=0)
 
 
 @triton.jit
@@ -120,7 +130,7 @@ def rows_of_tile(pages, first, stride_page, stride_row, PAGE_SIZE: tl.constexpr,
 
 
 @triton.jit
-def attend(q, q_rest, k_ptr, v_ptr, table_ptr, visible, longest, first_tile, end_tile, stride_page, stride_row, value_page, value_row, score_scale,
+def attend(q, q_rest, k_ptr, v_ptr, table_ptr, visible, first_key, longest, first_tile, end_tile, stride_page, stride_row, value_page, value_row, score_scale,
            window, soft_cap, HEAD_DIM: tl.constexpr, VALUE_DIM: tl.constexpr, VALUES_IN_KEYS: tl.constexpr, PAGE_SIZE: tl.constexpr,
            BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     """Rows of Q over tiles of keys: what they give, [BLOCK_M, VALUE_BLOCK], and the logarithms to base 2 of their sums, [BLOCK_M], -inf of rows that
@@ -131,14 +141,14 @@ def attend(q, q_rest, k_ptr, v_ptr, table_ptr, visible, longest, first_tile, end
     columns = tl.arange(0, VALUE_BLOCK)
     largest, total = softmax_begin(None, 0, 0.0, BLOCK_M)
     accumulator = tl.zeros((BLOCK_M, VALUE_BLOCK), dtype=tl.float32)
-    following = pages_of_tile(table_ptr, first_tile * BLOCK_N, longest, PAGE_SIZE, BLOCK_N)
+    following = pages_of_tile(table_ptr, first_tile * BLOCK_N, first_key, longest, window, PAGE_SIZE, BLOCK_N)
     for tile in range(first_tile, end_tile):
         # Numbers of pages are asked for one tile earlier than the addresses that come of them.
         pages = following
-        following = pages_of_tile(table_ptr, (tile + 1) * BLOCK_N, longest, PAGE_SIZE, BLOCK_N)
+        following = pages_of_tile(table_ptr, (tile + 1) * BLOCK_N, first_key, longest, window, PAGE_SIZE, BLOCK_N)
         places = rows_of_tile(pages, tile * BLOCK_N, stride_page, stride_row, PAGE_SIZE, BLOCK_N)
         keys = tile * BLOCK_N + tl.arange(0, BLOCK_N)
-        is_key = (keys < longest)[:, None]
+        is_key = is_there(keys, first_key, longest, window)[:, None]
         k = tl.load(k_ptr + (places[:, None] + depths[None, :]), mask=is_key, other=0.0)
         scores = tl.dot(q, k.T)
         if FIRST < HEAD_DIM:
@@ -186,9 +196,9 @@ def values_of_parts(parts_ptr, first_program, stride, first, parts, rows, VALUE_
                     PARTS: tl.constexpr):
     part, places = places_of_parts(first_program, stride, first, BLOCK_M, PARTS)
     row = tl.arange(0, ROWS)
-    is_there = (part < parts)[:, None] & (row < rows)[None, :]
+    is_row = (part < parts)[:, None] & (row < rows)[None, :]
     return tl.load(parts_ptr + (places[:, None] + row[None, :])[:, :, None] * VALUE_BLOCK + tl.arange(0, VALUE_BLOCK)[None, None, :],
-                   mask=is_there[:, :, None], other=0.0)
+                   mask=is_row[:, :, None], other=0.0)
 
 
 @triton.jit
@@ -235,10 +245,10 @@ def give(value, log, out_ptr, lse_ptr, sinks_ptr, row_place, rows_left, first_he
     columns = tl.arange(0, value.shape[1])
     is_row = rows < rows_left
     value, log = with_sinks(value, log, sinks_ptr, first_head + tl.where(is_row, (first_row + rows) // queries, 0))
-    is_there = is_row[:, None]
+    is_element = is_row[:, None]
     if VALUE_DIM < value.shape[1]:
-        is_there = is_there & (columns < VALUE_DIM)[None, :]
-    tl.store(out_ptr + row_place * VALUE_DIM + rows[:, None] * VALUE_DIM + columns[None, :], value.to(out_ptr.dtype.element_ty), mask=is_there)
+        is_element = is_element & (columns < VALUE_DIM)[None, :]
+    tl.store(out_ptr + row_place * VALUE_DIM + rows[:, None] * VALUE_DIM + columns[None, :], value.to(out_ptr.dtype.element_ty), mask=is_element)
     if lse_ptr is not None:
         tl.store(lse_ptr + row_place + rows, log * LN2, mask=is_row)
 
@@ -311,8 +321,8 @@ def attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_pt
         if PAGE_SIZE == 0:
             place += tl.cast(sequence, tl.int64) * stride_page
             value_place += tl.cast(sequence, tl.int64) * (stride_page if value_page is None else value_page)
-        value, log = attend(q, q_rest, k_ptr + place, v_ptr + value_place, table_ptr + tl.cast(sequence, tl.int64) * stride_table, visible, longest,
-                            window_tile + first_tile, window_tile + first_tile + count, stride_page, stride_row, value_page, value_row, score_scale,
+        value, log = attend(q, q_rest, k_ptr + place, v_ptr + value_place, table_ptr + tl.cast(sequence, tl.int64) * stride_table, visible, first_key,
+                            longest, window_tile + first_tile, window_tile + first_tile + count, stride_page, stride_row, value_page, value_row, score_scale,
                             window, soft_cap, HEAD_DIM, VALUE_DIM, VALUES_IN_KEYS, PAGE_SIZE, BLOCK_M, BLOCK_N)
         is_whole = count == tiles
         if is_whole:

@@ -1,6 +1,7 @@
 //===- AttentionDecodeModel.h - Attention of few queries in plain loops ------------------------------------*- C++ -*-===//
 //
-// Keys of sequences as values by (sequence, head, key, element), laid out in memory as a KeyLayout says, with NaN where no key is; and what the
+// Keys of sequences as values by (sequence, head, key, element), laid out in memory as a KeyLayout says, with NaN where no key is, or one in front of every
+// window, and no page where there are only such; and what the
 // attention of queries to those of one rank or of several must give, with whatever options.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -38,6 +39,8 @@ public:
       std::mt19937_64 random(seed);
       std::ranges::shuffle(table, random);
     }
+    for (int64_t s = 0; s < problem.batch && order == KeyOrder::Paged; ++s)
+      std::fill_n(table.begin() + s * pages, firstSeen(s) / pageSize, -1);
     memoryPages = order == KeyOrder::Paged ? problem.batch * pages + 1 : problem.batch;
     const auto layoutOf = [&](int64_t dim) {
       switch (order) {
@@ -63,6 +66,16 @@ public:
   int64_t longest(int64_t sequence) const {
     const auto first = lengths.begin() + sequence * problem.queries;
     return std::max(*std::max_element(first, first + problem.queries), 0);
+  }
+  /// The first key that a query of the sequence has in its window.
+  int64_t firstSeen(int64_t sequence) const {
+    if (!problem.window)
+      return 0;
+    int64_t shortest = longest(sequence);
+    for (int64_t query = 0; query < problem.queries; ++query)
+      if (const int64_t length = lengths[sequence * problem.queries + query]; length > 0)
+        shortest = std::min(shortest, length);
+    return std::max<int64_t>(shortest - 1 - *problem.window, 0);
   }
   /// A key's row among those of all.
   int64_t row(int64_t sequence, int64_t head, int64_t key) const {
@@ -91,7 +104,7 @@ private:
     std::vector<float> memory(memoryPages * order.pageStride, std::numeric_limits<float>::quiet_NaN());
     for (int64_t s = 0; s < problem.batch; ++s)
       for (int64_t h = 0; h < problem.kvHeads; ++h)
-        for (int64_t key = 0; key < longest(s); ++key)
+        for (int64_t key = firstSeen(s); key < longest(s); ++key)
           std::copy_n(values.begin() + row(s, h, key) * dim, dim, memory.begin() + place(order, table, s, h, key));
     return memory;
   }

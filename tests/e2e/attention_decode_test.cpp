@@ -183,10 +183,10 @@ INSTANTIATE_TEST_SUITE_P(
                    {.blockN = 32, .numWarps = 8, .numStages = 2, .blocksPerMultiprocessor = 1}},
         // Windows, of queries that begin behind different keys; caps and sinks.
         DecodeCase{"window",
-                   {.batch = 3, .heads = 4, .kvHeads = 2, .queries = 2, .headDim = 32, .window = 50},
+                   {.batch = 4, .heads = 4, .kvHeads = 2, .queries = 2, .headDim = 32, .window = 50},
                    KeyOrder::Paged,
                    16,
-                   {300, 301, 7, 60, 0, 0}},
+                   {300, 301, 7, 60, 0, 0, 0, 260}},
         DecodeCase{"window_of_one",
                    {.batch = 2, .heads = 2, .kvHeads = 1, .headDim = 32, .window = 0},
                    KeyOrder::KeysFirst,

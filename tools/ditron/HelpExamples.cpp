@@ -58,7 +58,8 @@ constexpr HelpExample table[] = {
     {"bench softmax", "  ditron bench softmax --shape 16x1000 --plan 'plain warps 4' --plan 'plain warps 8'"},
     {"bench rmsnorm", "  ditron bench rmsnorm --shape 8x4096 --dtype fp16"},
     {"bench attention", "  ditron bench attention --shape 1x2x1x64x64 --no-causal"},
-    {"bench attention_decode", "  ditron bench attention_decode --ranks 4 --shape 2x8x2x300x64 --page 16"},
+    {"bench attention_decode", "  ditron bench attention_decode --ranks 4 --shape 2x8x2x300x64 --page 16\n"
+                               "  ditron bench attention_decode --latent --shape 2x16x1x300x576 --page 64"},
     {"bench ag_attention", "  ditron bench ag_attention --ranks 2 --shape 1x2x1x100x64 --no-causal"},
     {"bench gemm_a2a", "  ditron bench gemm_a2a --ranks 4 --shape 200x64x128 --batch 2"},
     {"bench a2a_gemm", "  ditron bench a2a_gemm --ranks 2 --shape 100x64x128 --chunks 2"},

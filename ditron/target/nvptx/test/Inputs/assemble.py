@@ -179,7 +179,7 @@ for page, rows, depths, keys, warps in [(0, 16, (128, 128), 64, 4), (16, 16, (64
     values = constexpr(HEAD_DIM=depths[0], VALUE_DIM=depths[1], VALUES_IN_KEYS=depths == latent, PAGE_SIZE=page, BATCH=16, BLOCK_M=rows, BLOCK_N=keys,
                        ROWS=together, PARTS=max(8192 // (together * wide), 1))
     options = f"--num-warps {warps} --num-stages {stages}"
-    unspilt = ["tight"] if (rows == 16 or depths == latent) and arch in ("sm_90a", "sm_80") else []
+    unspilt = ["tight"] if (rows == 16 or depths == latent) and not narrow and arch in ("sm_90a", "sm_80") else []
     cases.append((library("attention_decode"), "attention_decode", pointers + sizes + window + soft_cap + values, options, *unspilt))
     cases.append((library("attention_decode"), "attention_decode_over_ranks", pointers + ", *fp32:16, *fp32:16, *i64:16, *i64:16" + sizes + soft_cap +
                   ", i64, i32, i32" + constexpr(WORLD=4) + values, options))
