@@ -85,6 +85,7 @@ private:
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   std::string table;
   std::vector<std::pair<double, std::string>> ratios; ///< Speed relative to the peer, and the shape.
+  Status failure;                                     ///< Of a shape that no plan gave a right result for.
 };
 
 Status GemmBench::run(const Knobs &knobs) {
@@ -150,7 +151,8 @@ Status GemmBench::run(const Knobs &knobs) {
   if (peer && dtype == DataType::I8)
     table += "the peer's result is int32, four bytes an element, without scales\n";
   table += errorNote(resultType, peer ? "of 512 elements; all elements against the peer" : "of 512 elements");
-  return finish(std::move(rows), std::move(summary), table);
+  DITRON_RETURN_IF_ERROR(finish(std::move(rows), std::move(summary), table));
+  return failure;
 }
 
 Expected<std::vector<ops::GemmPlan>> GemmBench::plansFor(const ops::GemmProblem &problem) {
@@ -327,6 +329,7 @@ Status GemmBench::benchShape(const std::string &shape) {
 
   std::vector<Contender> contenders;
   std::vector<double> errors;
+  StatusCode lastProblem = StatusCode::Ok;
   runtime::Buffer planted;
   for (const ops::GemmPlan &plan : plans) {
     progress.activity(fmt::format("{}: {}", shape, plan.text()));
@@ -349,6 +352,7 @@ Status GemmBench::benchShape(const std::string &shape) {
       prepared = world->synchronize();
     if (!prepared.isOk()) {
       // One plan that cannot be compiled must not cost the others, but nothing survives a kernel that failed.
+      lastProblem = gemm.plans.empty() ? prepared.code() : blamedOnPlan(prepared).code();
       note(fmt::format("{}: {}: {}", shape, plan.text(), prepared.message()));
       row["failed"].push_back({{"plan", plan.text()}, {"error", prepared.message()}});
       DITRON_RETURN_IF_ERROR(world->status());
@@ -357,6 +361,7 @@ Status GemmBench::benchShape(const std::string &shape) {
     DITRON_RETURN_IF_ERROR(plantBehind(gemm.fault, sets[0].c));
     DITRON_ASSIGN_OR_RETURN(const ResultError error, errorOf(problem, sets[0].c));
     if (!isRight(error)) {
+      lastProblem = StatusCode::Internal;
       note(fmt::format("{}: {}: WRONG, error {:.3g} of the root mean square", shape, plan.text(), error.largest()));
       row["failed"].push_back({{"plan", plan.text()}, {"error", fmt::format("wrong result: {:.3g}", error.largest())}});
       continue;
@@ -369,7 +374,8 @@ Status GemmBench::benchShape(const std::string &shape) {
   if (contenders.empty()) {
     rows.push_back(row);
     table += fmt::format("{:<18}no plan gave a right result\n", shape);
-    return Status::ok();
+    failure = Status(lastProblem, fmt::format("{}: no plan gave a right result, for the reasons above", shape));
+    return Status::ok(); // other shapes may have one
   }
   if (compared)
     contenders.push_back({peer->name(), [&](uint64_t call) {

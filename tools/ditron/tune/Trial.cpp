@@ -156,6 +156,14 @@ std::optional<double> timeOf(const nlohmann::json &report, const TuneProblem &pr
   return first(report, {"graph_microseconds", "simulated_microseconds"});
 }
 
+/// What the report of a benchmark of one plan says of it, where there is a report.
+std::optional<std::string> failureOf(const std::string &text) {
+  const nlohmann::json report = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json::json_pointer error("/rows/0/failed/0/error");
+  return report.is_discarded() || !report.contains(error) ? std::nullopt
+                                                          : std::optional(report.at(error).get<std::string>());
+}
+
 std::string oneLine(std::string text) {
   std::ranges::replace(text, '\n', ' ');
   std::ranges::replace(text, '#', ' ');
@@ -203,15 +211,12 @@ TrialResult runTrial(const TuneProblem &problem, const std::string &plan, const 
     result.failure =
         fmt::format("ended by signal {} ({})", WTERMSIG(ended->status), strsignal(WTERMSIG(ended->status)));
   } else if (WEXITSTATUS(ended->status) != 0) {
-    result.failure = errorLine(ended->err);
+    result.failure = failureOf(ended->out).value_or(errorLine(ended->err));
   } else {
     const nlohmann::json report = nlohmann::json::parse(ended->out, nullptr, /*allow_exceptions=*/false);
     if (!report.is_discarded())
       result.microseconds = timeOf(report, problem);
-    if (!result.microseconds && problem.op == "gemm" && !report.is_discarded() &&
-        report.at("rows").at(0).contains("failed"))
-      result.failure = report.at("rows").at(0).at("failed").at(0).at("error").get<std::string>();
-    else if (!result.microseconds)
+    if (!result.microseconds)
       result.failure = "the report has no time";
   }
   if (!result.microseconds && result.failure.empty())
