@@ -152,9 +152,14 @@ Expected<ProductPlan::Parts> AllGatherGemm::makeParts(runtime::Rank &rank, const
   ProductPlan::Parts parts;
   if (usesOneLaunch(rows)) {
     const std::optional<OneLaunchTile> tile = oneLaunch.tileFor(rows, columns);
-    if (!tile)
+    if (!tile) {
+      if (optionValues.oneLaunchTile)
+        DITRON_RETURN_IF_ERROR(
+            optionValues.oneLaunchTile->verifyPlaces(rows, columns, rank.attributes().multiprocessors)
+                .withContext(operation));
       return unsupported(
           fmt::format("{}: {} rows and {} columns are too many tiles for one launch", operation, rows, columns));
+    }
     DITRON_RETURN_IF_ERROR(verifyTile(shape, tile->tile));
     OperandLaunch::Names all = shard;
     all.insert(all.end(), product.begin(), product.end());

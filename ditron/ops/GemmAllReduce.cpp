@@ -149,10 +149,15 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
     }
     op.oneLaunchRows = op.oneLaunch.rowsUpTo(std::min(options.maxRows, rows));
   }
-  if (isOneLaunch(options.form) && op.oneLaunchRows < options.maxRows)
+  if (isOneLaunch(options.form) && op.oneLaunchRows < options.maxRows) {
+    const runtime::DeviceAttributes &gpu = world.rank(world.localRanks().front()).attributes();
+    if (options.oneLaunchTile)
+      DITRON_RETURN_IF_ERROR(options.oneLaunchTile->verifyPlaces(options.maxRows, options.columns, gpu.multiprocessors)
+                                 .withContext(operation));
     return unsupported(fmt::format("{}: form {}{} takes at most {} rows with {} columns on this GPU; maxRows is {}",
                                    operation, toString(options.form), tileText(options.oneLaunchTile), op.oneLaunchRows,
                                    options.columns, options.maxRows));
+  }
   if (op.oneLaunchRows > 0)
     DITRON_RETURN_IF_ERROR(op.oneLaunch.allocate(
         op.oneLaunchRows, op.anyForm([](AllReduceForm form) { return form == AllReduceForm::FusedTwoShot; })));

@@ -62,9 +62,14 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, run
   }
   DITRON_RETURN_IF_ERROR(op.allocateOneLaunch());
   DITRON_RETURN_IF_ERROR(op.makeCollective());
-  if (options.plan && isOneLaunch(options.plan->form) && *op.optionValues.oneLaunchRows < options.maxRows)
+  if (options.plan && isOneLaunch(options.plan->form) && *op.optionValues.oneLaunchRows < options.maxRows) {
+    const runtime::DeviceAttributes &gpu = world.rank(world.localRanks().front()).attributes();
+    if (const std::optional<OneLaunchTile> tile = options.plan->oneLaunchTile())
+      DITRON_RETURN_IF_ERROR(
+          tile->verifyPlaces(options.maxRows, options.columns, gpu.multiprocessors).withContext(operation));
     return unsupported(fmt::format("{}: '{}' takes at most {} rows here; maxRows is {}", operation,
                                    options.plan->text(), *op.optionValues.oneLaunchRows, options.maxRows));
+  }
   op.keepPlans(world, operation, operandTypes(options.dtype, resultType, options.epilogue));
   return op;
 }

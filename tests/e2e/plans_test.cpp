@@ -214,6 +214,9 @@ TEST_F(Plans, APlanThatIsGivenIsTakenOrRefused) {
   EXPECT_EQ(created("unfused 32x64x32 warps 4 stages 2 group 4", 99), "unfused 32x64x32 warps 4 stages 2 group 4");
   EXPECT_EQ(created("one_launch 32x64x32 warps 4 stages 2", 30), "one_launch 32x64x32 warps 4 stages 2 splits 1");
   EXPECT_THAT(created("one_launch 16x64x32", 30), HasSubstr("takes at most 16 rows here; maxRows is 30"));
+  if (isSimulated())
+    EXPECT_THAT(created("one_launch 32x64x32 warps 4 stages 2 splits 64", 30),
+                HasSubstr("1 tiles of 32x64, whose 64 blocks must all find a place at once on "));
   EXPECT_THAT(created("one_launch", 129), HasSubstr("takes at most 128 rows here; maxRows is 129"));
 }
 
