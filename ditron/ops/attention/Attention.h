@@ -81,14 +81,14 @@ Expected<AttentionPlan> libraryAttentionPlan(const AttentionProblem &problem, ru
 /// Where the problem's tensors are.
 struct AttentionOperands {
   runtime::Pointer q, k, v, out;
-  /// fp32 [batch, heads, queries], of packed rows [heads, packedQueries]: the natural logarithm of each row's sum of exp(score); -inf of a
-  /// query that sees no key.
+  /// fp32 [batch, heads, queries], of packed rows [heads, the last of queryOffsets]: the natural logarithm of each row's sum of exp(score);
+  /// -inf of a query that sees no key.
   std::optional<runtime::Pointer> lse = std::nullopt;
   /// fp32 [heads]: a score that each row of a head has besides those of its keys, without a value.
   std::optional<runtime::Pointer> sinks = std::nullopt;
   /// fp32 [heads]: a score loses so much for every key between its key and the query's place, i + keys - queries (ALiBi).
   std::optional<runtime::Pointer> slopes = std::nullopt;
-  /// int32 [batch + 1]: where each batch's packed rows begin, at last their number, packedQueries or packedKeys.
+  /// int32 [batch + 1]: where each batch's packed rows begin, at last their number, up to packedQueries or packedKeys.
   std::optional<runtime::Pointer> queryOffsets = std::nullopt, keyOffsets = std::nullopt;
   std::optional<runtime::Pointer> keyLengths = std::nullopt; ///< int32 [batch]: how many of `keys` a batch has.
   std::optional<runtime::Pointer> blockTable = std::nullopt; ///< int32 [batch, keys / pages->size, rounded up].

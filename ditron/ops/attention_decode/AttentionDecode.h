@@ -17,5 +17,32 @@ Expected<PreparedCall> prepareAttentionDecode(runtime::KernelProvider &kernels, 
                                               const DecodeProblem &problem, const DecodeOperands &operands,
                                               const std::optional<DecodePlan> &plan = std::nullopt);
 
+/// The same as an object of one rank, for callers who give operands and the number of sequences with each call. All calls work in the same
+/// memory: they follow each other.
+class AttentionDecode {
+public:
+  /// `problem.batch`: the most sequences. The rank and the kernels must outlive this.
+  static Expected<AttentionDecode> create(runtime::Rank &rank, runtime::KernelProvider &kernels,
+                                          const DecodeProblem &problem,
+                                          const std::optional<DecodePlan> &plan = std::nullopt);
+
+  /// Compiles and loads what calls with so many sequences need, with operands at multiples of 16 bytes, with lse and sinks or without.
+  Status prepare(int64_t batch, bool withLse = false, bool withSinks = false);
+  /// A call that was not prepared is prepared now, which a capture does not allow.
+  Status enqueue(runtime::Stream &stream, const DecodeOperands &operands, int64_t batch);
+
+  const DecodeProblem &problem() const { return problemValue; }
+
+private:
+  Expected<KeptDecode> makePlan(const DecodeOperands &operands, int64_t batch) const;
+
+  DecodeProblem problemValue;
+  DecodePlan plan;
+  runtime::Rank *rank = nullptr;
+  runtime::KernelProvider *kernels = nullptr;
+  DecodeWorkspace workspace;
+  KeptPlans<KeptDecode> kept;
+};
+
 } // namespace ditron::ops
 #endif // DITRON_OPS_ATTENTION_DECODE_ATTENTIONDECODE_H

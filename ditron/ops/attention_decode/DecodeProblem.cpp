@@ -170,6 +170,75 @@ Status verifyDecodeOperands(std::string_view operation, const DecodeProblem &pro
   return Status::ok();
 }
 
+std::vector<std::pair<std::string_view, runtime::Pointer>> decodeAddresses(const DecodeProblem &problem,
+                                                                           const DecodeOperands &operands) {
+  std::vector<std::pair<std::string_view, runtime::Pointer>> addresses = {
+      {"q_ptr", operands.q},
+      {"k_ptr", operands.k},
+      {"v_ptr", problem.valuesInKeys ? operands.k : operands.v},
+      {"out_ptr", operands.out},
+      {"lengths_ptr", operands.lengths},
+      {"table_ptr", problem.keys.pageSize ? operands.table : operands.lengths}};
+  if (operands.lse.address)
+    addresses.emplace_back("lse_ptr", operands.lse);
+  if (operands.sinks.address)
+    addresses.emplace_back("sinks_ptr", operands.sinks);
+  return addresses;
+}
+
+Expected<KeptDecode> KeptDecode::create(PreparedCall call, const DecodeProblem &problem,
+                                        const DecodeOperands &operands) {
+  KeptDecode made{std::move(call), {}};
+  for (const auto &[name, pointer] : decodeAddresses(problem, operands)) {
+    DITRON_ASSIGN_OR_RETURN(const uint32_t parameter, made.call.pointerParameter(name));
+    made.pointers.push_back(parameter);
+  }
+  return made;
+}
+
+Status KeptDecode::enqueue(runtime::Stream &stream, const DecodeProblem &problem, const DecodeOperands &operands) {
+  const auto addresses = decodeAddresses(problem, operands);
+  for (size_t i = 0; i < addresses.size(); ++i)
+    DITRON_RETURN_IF_ERROR(call.setPointer(pointers[i], addresses[i].second));
+  return call.enqueue(stream);
+}
+
+KeptPlans<KeptDecode>::Key KeptDecode::keyOf(const DecodeProblem &problem, const DecodeOperands &operands,
+                                             int64_t batch) {
+  KeptPlans<KeptDecode>::Key key = {batch, operands.lse.address != nullptr, operands.sinks.address != nullptr};
+  for (const auto &[name, pointer] : decodeAddresses(problem, operands))
+    key.push_back(alignmentOf(pointer));
+  return key;
+}
+
+std::string KeptDecode::describe(const DecodeProblem &problem, const DecodeOperands &operands, int64_t batch) {
+  const bool isUnaligned = std::ranges::any_of(
+      decodeAddresses(problem, operands), [](const auto &each) { return alignmentOf(each.second) != planAlignment; });
+  return fmt::format("{} sequences{}{}{}", batch, operands.lse.address ? ", with lse" : "",
+                     operands.sinks.address ? ", with sinks" : "",
+                     isUnaligned ? ", at addresses that are no multiples of 16 bytes" : "");
+}
+
+DecodeOperands KeptDecode::anyOperands(const DecodeProblem &problem, runtime::Pointer memory, bool withLse,
+                                       bool withSinks) {
+  const runtime::Pointer data = memory.as(problem.dtype);
+  return {.q = data,
+          .k = data,
+          .v = data,
+          .out = data,
+          .lse = withLse ? memory.as(DataType::F32) : runtime::Pointer(),
+          .lengths = memory.as(DataType::I32),
+          .table = memory.as(DataType::I32),
+          .sinks = withSinks ? memory.as(DataType::F32) : runtime::Pointer()};
+}
+
+Status verifyDecodeBatch(std::string_view operation, const DecodeProblem &problem, int64_t batch) {
+  if (batch < 1 || batch > problem.batch)
+    return invalidArgument(
+        fmt::format("{}: {} sequences; 1 to {} (problem.batch) are accepted", operation, batch, problem.batch));
+  return Status::ok();
+}
+
 Expected<DecodeWorkspace> DecodeWorkspace::allocate(runtime::Rank &rank, const DecodeProblem &problem,
                                                     const DecodePlan &plan) {
   DecodeWorkspace workspace;

@@ -7,6 +7,7 @@
 #ifndef DITRON_OPS_ATTENTION_DECODE_DECODEPROBLEM_H
 #define DITRON_OPS_ATTENTION_DECODE_DECODEPROBLEM_H
 
+#include "ditron/ops/KeptPlans.h"
 #include "ditron/ops/KernelLaunch.h"
 
 #include <optional>
@@ -94,6 +95,30 @@ struct DecodeOperands {
 /// Refuses what `operation` cannot do.
 Status verifyDecode(std::string_view operation, const DecodeProblem &problem, const DecodePlan &plan);
 Status verifyDecodeOperands(std::string_view operation, const DecodeProblem &problem, const DecodeOperands &operands);
+
+/// What a call is given, by parameter of the kernels. Only what it has.
+std::vector<std::pair<std::string_view, runtime::Pointer>> decodeAddresses(const DecodeProblem &problem,
+                                                                           const DecodeOperands &operands);
+
+/// A call of one rank, for callers who give operands and batch with each.
+struct KeptDecode {
+  PreparedCall call;
+  std::vector<uint32_t> pointers; ///< Parameters, in the order of decodeAddresses().
+
+  static Expected<KeptDecode> create(PreparedCall call, const DecodeProblem &problem, const DecodeOperands &operands);
+  /// With these operands, which are like those that it was made with.
+  Status enqueue(runtime::Stream &stream, const DecodeProblem &problem, const DecodeOperands &operands);
+
+  /// What such calls are kept by.
+  static KeptPlans<KeptDecode>::Key keyOf(const DecodeProblem &problem, const DecodeOperands &operands, int64_t batch);
+  /// In words.
+  static std::string describe(const DecodeProblem &problem, const DecodeOperands &operands, int64_t batch);
+  /// Operands to prepare calls with: memory that is there, whose alignment is planAlignment.
+  static DecodeOperands anyOperands(const DecodeProblem &problem, runtime::Pointer memory, bool withLse,
+                                    bool withSinks);
+};
+/// 1 to problem.batch sequences.
+Status verifyDecodeBatch(std::string_view operation, const DecodeProblem &problem, int64_t batch);
 
 /// What programs leave for each other in a call: zeros before and after it where it counts.
 struct DecodeWorkspace {

@@ -11,23 +11,6 @@ namespace {
 
 constexpr std::string_view operation = "ShardedAttentionDecode";
 
-using Address = std::pair<std::string_view, runtime::Pointer>;
-
-/// What a call is given, by parameter. Only what it has.
-std::vector<Address> addressesOf(const DecodeProblem &problem, const DecodeOperands &operands) {
-  std::vector<Address> addresses = {{"q_ptr", operands.q},
-                                    {"k_ptr", operands.k},
-                                    {"v_ptr", problem.valuesInKeys ? operands.k : operands.v},
-                                    {"out_ptr", operands.out},
-                                    {"lengths_ptr", operands.lengths},
-                                    {"table_ptr", problem.keys.pageSize ? operands.table : operands.lengths}};
-  if (operands.lse.address)
-    addresses.emplace_back("lse_ptr", operands.lse);
-  if (operands.sinks.address)
-    addresses.emplace_back("sinks_ptr", operands.sinks);
-  return addresses;
-}
-
 } // namespace
 
 Expected<ShardedAttentionDecode> ShardedAttentionDecode::create(runtime::World &world, runtime::KernelProvider &kernels,
@@ -67,28 +50,13 @@ Expected<ShardedAttentionDecode> ShardedAttentionDecode::create(runtime::World &
                             rank.allocate(DataType::F32, problem.rows() * problem.dimOfValues(), "decode_own"));
     DITRON_ASSIGN_OR_RETURN(own.ownLse, rank.allocate(DataType::F32, problem.rows(), "decode_own_lse"));
     DITRON_ASSIGN_OR_RETURN(own.call, rank.allocate(DataType::I64, 3, "decode_call"));
-    op.kept[id] = std::make_unique<KeptPlans<Plan>>();
+    op.kept[id] = std::make_unique<KeptPlans<KeptDecode>>();
   }
   return op;
 }
 
-Status ShardedAttentionDecode::verifyBatch(int64_t batch) const {
-  if (batch < 1 || batch > optionValues.problem.batch)
-    return invalidArgument(fmt::format("{}: {} sequences; 1 to {} (problem.batch) are accepted", operation, batch,
-                                       optionValues.problem.batch));
-  return Status::ok();
-}
-
-KeptPlans<ShardedAttentionDecode::Plan>::Key ShardedAttentionDecode::keyOf(const DecodeOperands &operands,
-                                                                           int64_t batch) const {
-  KeptPlans<Plan>::Key key = {batch, operands.lse.address != nullptr, operands.sinks.address != nullptr};
-  for (const auto &[name, pointer] : addressesOf(optionValues.problem, operands))
-    key.push_back(alignmentOf(pointer));
-  return key;
-}
-
-Expected<ShardedAttentionDecode::Plan>
-ShardedAttentionDecode::makePlan(runtime::Rank &rank, const DecodeOperands &operands, int64_t batch) const {
+Expected<KeptDecode> ShardedAttentionDecode::makePlan(runtime::Rank &rank, const DecodeOperands &operands,
+                                                      int64_t batch) const {
   const PerRank &own = ranks[rank.id()];
   DecodeProblem problem = optionValues.problem;
   const int64_t mostRows = problem.rows();
@@ -109,34 +77,21 @@ ShardedAttentionDecode::makePlan(runtime::Rank &rank, const DecodeOperands &oper
                                                {"finishers", finishers},
                                                {"rank", rank.id()},
                                                {"WORLD", rank.numRanks()}});
-  Plan made;
-  DITRON_ASSIGN_OR_RETURN(made.call, PreparedCall::create(*kernels, rank, call));
-  made.call.setAgreedCall({callAgreement, rank.id(), fmt::format("{} sequences", batch)});
-  for (const auto &[name, pointer] : addressesOf(problem, operands)) {
-    DITRON_ASSIGN_OR_RETURN(const uint32_t parameter, made.call.pointerParameter(name));
-    made.pointers.push_back(parameter);
-  }
-  return made;
+  DITRON_ASSIGN_OR_RETURN(PreparedCall prepared, PreparedCall::create(*kernels, rank, call));
+  prepared.setAgreedCall({callAgreement, rank.id(), fmt::format("{} sequences", batch)});
+  return KeptDecode::create(std::move(prepared), problem, operands);
 }
 
 Status ShardedAttentionDecode::prepare(runtime::Rank &rank, int64_t batch, bool withLse, bool withSinks) {
   DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
   const auto keep = [&]() -> Status {
-    DITRON_RETURN_IF_ERROR(verifyBatch(batch));
-    // Only types and alignment matter.
-    const runtime::Pointer any = slots.on(rank.id()), data = any.as(optionValues.problem.dtype);
-    const DecodeOperands aligned = {.q = data,
-                                    .k = data,
-                                    .v = data,
-                                    .out = data,
-                                    .lse = withLse ? any.as(DataType::F32) : runtime::Pointer(),
-                                    .lengths = any.as(DataType::I32),
-                                    .table = any.as(DataType::I32),
-                                    .sinks = withSinks ? any.as(DataType::F32) : runtime::Pointer()};
-    const KeptPlans<Plan>::Key key = keyOf(aligned, batch);
+    const DecodeProblem &problem = optionValues.problem;
+    DITRON_RETURN_IF_ERROR(verifyDecodeBatch(operation, problem, batch));
+    const DecodeOperands operands = KeptDecode::anyOperands(problem, slots.on(rank.id()), withLse, withSinks);
+    const KeptPlans<KeptDecode>::Key key = KeptDecode::keyOf(problem, operands, batch);
     if (kept[rank.id()]->has(key)) // graphs may have its kernel
       return Status::ok();
-    DITRON_ASSIGN_OR_RETURN(Plan made, makePlan(rank, aligned, batch));
+    DITRON_ASSIGN_OR_RETURN(KeptDecode made, makePlan(rank, operands, batch));
     kept[rank.id()]->keep(key, std::move(made));
     return Status::ok();
   };
@@ -146,23 +101,14 @@ Status ShardedAttentionDecode::prepare(runtime::Rank &rank, int64_t batch, bool 
 Status ShardedAttentionDecode::enqueue(runtime::Rank &rank, runtime::Stream &stream, const DecodeOperands &operands,
                                        int64_t batch) {
   DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
-  DITRON_RETURN_IF_ERROR(verifyBatch(batch));
-  DITRON_RETURN_IF_ERROR(verifyDecodeOperands(operation, optionValues.problem, operands));
-  const auto describe = [&] {
-    return fmt::format(
-        "{} sequences{}{}{}", batch, operands.lse.address ? ", with lse" : "",
-        operands.sinks.address ? ", with sinks" : "",
-        std::ranges::any_of(addressesOf(optionValues.problem, operands),
-                            [](const Address &each) { return alignmentOf(each.second) != planAlignment; })
-            ? ", at addresses that are no multiples of 16 bytes"
-            : "");
-  };
-  DITRON_ASSIGN_OR_RETURN(Plan * found, kept[rank.id()]->find(operation, stream, keyOf(operands, batch), describe,
-                                                              [&] { return makePlan(rank, operands, batch); }));
-  const std::vector<Address> addresses = addressesOf(optionValues.problem, operands);
-  for (size_t i = 0; i < addresses.size(); ++i)
-    DITRON_RETURN_IF_ERROR(found->call.setPointer(found->pointers[i], addresses[i].second));
-  return found->call.enqueue(stream);
+  const DecodeProblem &problem = optionValues.problem;
+  DITRON_RETURN_IF_ERROR(verifyDecodeBatch(operation, problem, batch));
+  DITRON_RETURN_IF_ERROR(verifyDecodeOperands(operation, problem, operands));
+  DITRON_ASSIGN_OR_RETURN(KeptDecode * found, kept[rank.id()]->find(
+                                                  operation, stream, KeptDecode::keyOf(problem, operands, batch),
+                                                  [&] { return KeptDecode::describe(problem, operands, batch); },
+                                                  [&] { return makePlan(rank, operands, batch); }));
+  return found->enqueue(stream, problem, operands);
 }
 
 } // namespace ditron::ops

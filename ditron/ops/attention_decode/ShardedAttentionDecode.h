@@ -12,7 +12,6 @@
 #ifndef DITRON_OPS_ATTENTION_DECODE_SHARDEDATTENTIONDECODE_H
 #define DITRON_OPS_ATTENTION_DECODE_SHARDEDATTENTIONDECODE_H
 
-#include "ditron/ops/KeptPlans.h"
 #include "ditron/ops/attention_decode/DecodeProblem.h"
 #include "ditron/ops/plans/PlanAgreement.h"
 #include "ditron/runtime/CallAgreement.h"
@@ -51,13 +50,7 @@ private:
     runtime::Buffer own, ownLse; ///< What the rank's keys give.
     runtime::Buffer call; ///< Calls that have ended, and programs of the present one that have attended, and ended.
   };
-  struct Plan {
-    PreparedCall call;
-    std::vector<uint32_t> pointers; ///< Parameters, in the order of addressesOf().
-  };
-  Status verifyBatch(int64_t batch) const;
-  KeptPlans<Plan>::Key keyOf(const DecodeOperands &operands, int64_t batch) const;
-  Expected<Plan> makePlan(runtime::Rank &rank, const DecodeOperands &operands, int64_t batch) const;
+  Expected<KeptDecode> makePlan(runtime::Rank &rank, const DecodeOperands &operands, int64_t batch) const;
 
   ShardedAttentionDecodeOptions optionValues;
   DecodePlan chosen;
@@ -67,7 +60,7 @@ private:
   std::shared_ptr<runtime::CallAgreement> callAgreement;
   runtime::SymmetricBuffer slots; ///< [2, ranks, rows * (valueDim / 2 + 1)] packets of 16 bytes
   std::vector<PerRank> ranks;
-  std::vector<std::unique_ptr<KeptPlans<Plan>>> kept; ///< Null for ranks of other processes.
+  std::vector<std::unique_ptr<KeptPlans<KeptDecode>>> kept; ///< Null for ranks of other processes.
 };
 
 } // namespace ditron::ops
