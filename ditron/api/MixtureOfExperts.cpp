@@ -10,20 +10,6 @@ using namespace ditron::api;
 
 namespace {
 
-/// An object of each rank of this process; null for ranks of others.
-template <typename Op> using OfRanks = std::vector<std::unique_ptr<Op>>;
-
-/// Makes one on each rank of this process with make(rank, kernels).
-template <typename Op, typename Make>
-Expected<OfRanks<Op>> onEachRank(runtime::World &world, runtime::KernelProvider &kernels, const Make &make) {
-  OfRanks<Op> all(world.numRanks());
-  for (uint32_t id : world.localRanks()) {
-    DITRON_ASSIGN_OR_RETURN(Op made, make(world.rank(id), kernels));
-    all[id] = std::make_unique<Op>(std::move(made));
-  }
-  return all;
-}
-
 Expected<ops::RouterScore> toScore(ditron_router_score_t score, std::string_view what) {
   if (score != DITRON_SCORE_SOFTMAX && score != DITRON_SCORE_SIGMOID)
     return invalidArgument(
@@ -58,22 +44,6 @@ Expected<std::vector<Weights>> toWeights(const runtime::World &world, const ditr
     converted[id] = read(own);
   }
   return converted;
-}
-
-/// The object of the stream's rank.
-template <typename Handle>
-auto ofRank(Handle *handle, ditron_stream_h stream, std::string_view what) -> Expected<decltype(handle->op[0].get())> {
-  DITRON_ASSIGN_OR_RETURN(runtime::Rank * rank, rankOf(handle, stream, what));
-  return handle->op[rank->id()].get();
-}
-
-/// prepare(object of a rank) for each of this process.
-template <typename Handle, typename Prepare>
-Status prepareEach(Handle *handle, std::string_view what, const Prepare &prepare) {
-  DITRON_RETURN_IF_ERROR(checkHandle(handle, what));
-  for (uint32_t id : handle->world->localRanks())
-    DITRON_RETURN_IF_ERROR(prepare(*handle->op[id]));
-  return Status::ok();
 }
 
 /// A layer, and what follows its calls where it is for training.

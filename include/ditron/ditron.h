@@ -129,6 +129,8 @@ typedef struct ditron_routing *ditron_routing_h;
 typedef struct ditron_grouped_gemm *ditron_grouped_gemm_h;
 typedef struct ditron_tensor_parallel_moe *ditron_tensor_parallel_moe_h;
 typedef struct ditron_expert_parallel_moe *ditron_expert_parallel_moe_h;
+typedef struct ditron_attention *ditron_attention_h;
+typedef struct ditron_attention_decode *ditron_attention_decode_h;
 typedef struct ditron_program *ditron_program_h;
 
 /* A tensor where it lies. Checked against what an operator expects, so that a wrong size is an error and no wild access. */
@@ -821,6 +823,124 @@ DITRON_API ditron_status_t ditron_expert_parallel_moe_backward(ditron_expert_par
                                                                const ditron_moe_gradients_t *gradients, int64_t tokens);
 /* As ditron_expert_parallel_check. */
 DITRON_API ditron_status_t ditron_expert_parallel_moe_check(ditron_expert_parallel_moe_h layer, ditron_stream_h stream);
+
+/* Attention on each rank by itself: softmax(Q K^T * scale) V, forward and backward. Query i of a batch stands at the key i + keys - queries, so that the
+ * last query is at the last key. ops/attention.md has the mathematics. Operands are contiguous. */
+typedef struct ditron_attention_options {
+  size_t struct_size;
+  ditron_dtype_t dtype; /* Of Q, K, V: bf16, fp16; forward fp8 e4m3, whose result is bf16. Zero (bool) means bf16. */
+  int64_t heads;
+  int64_t kv_heads;  /* Divides heads; 0: as many as heads. */
+  int64_t head_dim;  /* Of Q and K: 16, 32, 64, 96, 128, 192 or 256. */
+  int64_t value_dim; /* Of V and the result; 0: head_dim. */
+  double scale;      /* 0: 1 / sqrt(head_dim) */
+  uint32_t causal;   /* 1: a query sees the keys up to its own place. */
+  uint32_t windowed; /* 1: it sees none that is more than `window` in front of it. */
+  int64_t window;
+  double soft_cap;            /* A score s becomes soft_cap * tanh(s / soft_cap); 0: it does not. */
+  uint32_t rows_first;        /* 0: [batch, heads, rows, dim]; 1: [batch, rows, heads, dim], of packed rows [rows, heads, dim]. */
+  int64_t page_size;          /* Rows of a page of K and V, a multiple of 16; 0: no pages. */
+  uint32_t values_transposed; /* 1: V is [batch, kv_heads, value_dim, keys], as Hopper's tensor cores want fp8. */
+} ditron_attention_options_t;
+
+/* Of one call. Where operands say on the device how many rows a batch has, `queries` and `keys` are the most that one can have. */
+typedef struct ditron_attention_shape {
+  size_t struct_size;
+  int64_t batch, queries, keys;
+  int64_t packed_queries; /* Rows of Q and the result in memory, with query_offsets; 0: not packed. With rows_first. */
+  int64_t packed_keys;    /* Rows of K and V in memory, with key_offsets; 0: not packed. With rows_first. */
+  int64_t pages;          /* With page_size: of K and V. */
+} ditron_attention_shape_t;
+
+typedef struct ditron_attention_operands {
+  size_t struct_size;
+  const void *q, *k, *v;
+  void *out;                    /* Result, like q, rows of value_dim. */
+  float *lse;                   /* Result [batch, heads, queries], of packed rows [heads, query_offsets[batch]]: log-sum-exp; null: not wanted. */
+  const float *sinks;           /* [heads]: a score that each row has besides; null: none. */
+  const float *slopes;          /* [heads]: what a score loses for each key of distance (ALiBi); null: nothing. */
+  const int32_t *query_offsets; /* [batch + 1]: where each batch's packed rows begin, at last their number. */
+  const int32_t *key_offsets;   /* [batch + 1] */
+  const int32_t *key_lengths;   /* [batch]: how many of `keys` a batch has; null: all. */
+  const int32_t *block_table;   /* With page_size: [batch, ceil(keys / page_size)], pages by batch. */
+} ditron_attention_operands_t;
+
+/* Of bf16 and fp16, heads of up to 128 elements, V as wide as K, no pages. */
+typedef struct ditron_attention_gradients {
+  size_t struct_size;
+  const void *q, *k, *v, *out;
+  const float *lse;     /* As the forward wrote it. */
+  const void *gradient; /* Of out. */
+  void *dq, *dk, *dv;   /* Results. */
+  const float *slopes;  /* As in the forward, like the next two. */
+  const int32_t *query_offsets, *key_offsets;
+  const float *sinks; /* With dsinks; null: their gradient is not wanted. */
+  float *dsinks;      /* Result [heads]. */
+} ditron_attention_gradients_t;
+
+DITRON_API ditron_status_t ditron_attention_create(ditron_context_h context, const ditron_attention_options_t *options,
+                                                   ditron_attention_h *attention);
+DITRON_API void ditron_attention_destroy(ditron_attention_h attention);
+/* Compiles and loads what calls of this shape need on all ranks of this process. Of the operands it counts which are given, and which are at
+ * multiples of 16 bytes. What was not prepared is prepared when it is called, which a capture refuses. Each shape is kept: round sizes up. */
+DITRON_API ditron_status_t ditron_attention_prepare(ditron_attention_h attention, const ditron_attention_shape_t *shape,
+                                                    const ditron_attention_operands_t *operands);
+/* One launch on the stream's rank; it may be captured. A rank's calls are made on one stream after the other. */
+DITRON_API ditron_status_t ditron_attention_enqueue(ditron_attention_h attention, ditron_stream_h stream,
+                                                    const ditron_attention_shape_t *shape,
+                                                    const ditron_attention_operands_t *operands);
+/* The same of the backward, which gives the same bits every time. */
+DITRON_API ditron_status_t ditron_attention_prepare_backward(ditron_attention_h attention,
+                                                             const ditron_attention_shape_t *shape,
+                                                             const ditron_attention_gradients_t *operands);
+DITRON_API ditron_status_t ditron_attention_backward(ditron_attention_h attention, ditron_stream_h stream,
+                                                     const ditron_attention_shape_t *shape,
+                                                     const ditron_attention_gradients_t *operands);
+
+/* Attention of few queries over many keys, as a decoder has it for each token. ops/attention_decode.md. */
+typedef struct ditron_attention_decode_options {
+  size_t struct_size;
+  ditron_dtype_t dtype; /* bf16, fp16. Zero (bool) means bf16. */
+  int64_t max_batch;    /* Sequences of a call, 1 to 4096. */
+  int64_t heads;
+  int64_t kv_heads; /* Divides heads; 0: as many as heads. */
+  int64_t queries;  /* Of a sequence; 0: 1. */
+  int64_t head_dim; /* 16, 32, 64, 128 or 256. */
+  double scale;     /* 0: 1 / sqrt(head_dim) */
+  /* Where keys lie, of K and V alike; strides in elements. Key i of a sequence is row i % page_size of page table[i / page_size]; page_size 0:
+   * sequence s has page s, and there is no table. */
+  int64_t page_size, page_stride, row_stride, head_stride;
+  int64_t table_stride; /* Entries of the table from sequence to sequence. */
+  /* 0: each rank by itself. 1: the keys of a sequence are spread over the ranks, all of which have all queries and get the whole result, the same
+   * bits; one launch on every rank, all ranks on one node. */
+  uint32_t over_ranks;
+  uint32_t concurrent_calls; /* With over_ranks: as of ditron_operator_options_t. */
+} ditron_attention_decode_options_t;
+
+typedef struct ditron_attention_decode_operands {
+  size_t struct_size;
+  const void *q; /* [batch, heads, queries, head_dim] */
+  const void *k, *v;
+  void *out;              /* Result, like q. */
+  float *lse;             /* Result [batch, heads, queries]; null: not wanted. */
+  const int32_t *lengths; /* [batch, queries]: a query sees the first so many keys; over ranks: of this rank's keys. */
+  const int32_t *table;   /* With page_size. */
+} ditron_attention_decode_operands_t;
+
+/* Allocates on all ranks. With over_ranks collective where ranks are processes. */
+DITRON_API ditron_status_t ditron_attention_decode_create(ditron_context_h context,
+                                                          const ditron_attention_decode_options_t *options,
+                                                          ditron_attention_decode_h *decode);
+DITRON_API void ditron_attention_decode_destroy(ditron_attention_decode_h decode);
+/* Compiles and loads what calls with so many sequences need on all ranks of this process, with lse or without, of operands at multiples of 16
+ * bytes. What was not prepared is prepared when it is called, which a capture refuses. */
+DITRON_API ditron_status_t ditron_attention_decode_prepare(ditron_attention_decode_h decode, int64_t batch,
+                                                           uint32_t with_lse);
+/* One launch on the stream's rank, which reads lengths and tables when it runs; it may be captured. A rank's calls follow each other. With
+ * over_ranks every rank makes the same sequence of calls. */
+DITRON_API ditron_status_t ditron_attention_decode_enqueue(ditron_attention_decode_h decode, ditron_stream_h stream,
+                                                           const ditron_attention_decode_operands_t *operands,
+                                                           int64_t batch);
 
 /* One message of a group: to, or from, a rank. */
 typedef struct ditron_message {
