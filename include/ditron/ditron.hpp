@@ -762,6 +762,172 @@ public:
   Status check(Stream &stream) { return Status::of(ditron_expert_parallel_moe_check(handle, stream.get())); }
 };
 
+/// Attention on each rank by itself (ditron_attention_enqueue).
+class Attention : public detail::Owner<ditron_attention_h, ditron_attention_destroy> {
+public:
+  using Owner::Owner;
+
+  /// As ditron_attention_options_t.
+  struct Options {
+    ditron_dtype_t dtype = DITRON_BF16;
+    int64_t heads = 1, kvHeads = 0;
+    int64_t headDim = 128, valueDim = 0;
+    std::optional<double> scale = std::nullopt;
+    bool causal = false;
+    std::optional<int64_t> window = std::nullopt;
+    std::optional<double> softCap = std::nullopt;
+    bool rowsFirst = false;
+    int64_t pageSize = 0;
+    bool valuesTransposed = false;
+  };
+  /// As ditron_attention_shape_t.
+  struct Shape {
+    int64_t batch = 1, queries = 0, keys = 0;
+    int64_t packedQueries = 0, packedKeys = 0;
+    int64_t pages = 0;
+
+    ditron_attention_shape_t raw() const {
+      ditron_attention_shape_t raw;
+      DITRON_INIT(raw);
+      raw.batch = batch;
+      raw.queries = queries;
+      raw.keys = keys;
+      raw.packed_queries = packedQueries;
+      raw.packed_keys = packedKeys;
+      raw.pages = pages;
+      return raw;
+    }
+  };
+  /// As ditron_attention_operands_t; null for what is not given.
+  struct Operands {
+    const void *q = nullptr, *k = nullptr, *v = nullptr;
+    void *out = nullptr;
+    float *lse = nullptr;
+    const float *sinks = nullptr, *slopes = nullptr;
+    const int32_t *queryOffsets = nullptr, *keyOffsets = nullptr, *keyLengths = nullptr, *blockTable = nullptr;
+
+    ditron_attention_operands_t raw() const {
+      ditron_attention_operands_t raw;
+      DITRON_INIT(raw);
+      raw.q = q, raw.k = k, raw.v = v;
+      raw.out = out;
+      raw.lse = lse;
+      raw.sinks = sinks;
+      raw.slopes = slopes;
+      raw.query_offsets = queryOffsets;
+      raw.key_offsets = keyOffsets;
+      raw.key_lengths = keyLengths;
+      raw.block_table = blockTable;
+      return raw;
+    }
+  };
+  /// As ditron_attention_gradients_t; null for what is not given.
+  struct Gradients {
+    const void *q = nullptr, *k = nullptr, *v = nullptr, *out = nullptr;
+    const float *lse = nullptr;
+    const void *gradient = nullptr;
+    void *dq = nullptr, *dk = nullptr, *dv = nullptr;
+    const float *slopes = nullptr;
+    const int32_t *queryOffsets = nullptr, *keyOffsets = nullptr;
+    const float *sinks = nullptr;
+    float *dsinks = nullptr;
+
+    ditron_attention_gradients_t raw() const {
+      ditron_attention_gradients_t raw;
+      DITRON_INIT(raw);
+      raw.q = q, raw.k = k, raw.v = v;
+      raw.out = out;
+      raw.lse = lse;
+      raw.gradient = gradient;
+      raw.dq = dq, raw.dk = dk, raw.dv = dv;
+      raw.slopes = slopes;
+      raw.query_offsets = queryOffsets;
+      raw.key_offsets = keyOffsets;
+      raw.sinks = sinks;
+      raw.dsinks = dsinks;
+      return raw;
+    }
+  };
+
+  /// Before the first call, for every shape and set of operands.
+  Status prepare(const Shape &shape, const Operands &operands) {
+    const auto rawShape = shape.raw();
+    const auto raw = operands.raw();
+    return Status::of(ditron_attention_prepare(handle, &rawShape, &raw));
+  }
+  Status enqueue(Stream &stream, const Shape &shape, const Operands &operands) {
+    const auto rawShape = shape.raw();
+    const auto raw = operands.raw();
+    return Status::of(ditron_attention_enqueue(handle, stream.get(), &rawShape, &raw));
+  }
+  Status prepareBackward(const Shape &shape, const Gradients &gradients) {
+    const auto rawShape = shape.raw();
+    const auto raw = gradients.raw();
+    return Status::of(ditron_attention_prepare_backward(handle, &rawShape, &raw));
+  }
+  Status backward(Stream &stream, const Shape &shape, const Gradients &gradients) {
+    const auto rawShape = shape.raw();
+    const auto raw = gradients.raw();
+    return Status::of(ditron_attention_backward(handle, stream.get(), &rawShape, &raw));
+  }
+};
+
+/// Attention of few queries over many keys (ditron_attention_decode_enqueue).
+class AttentionDecode : public detail::Owner<ditron_attention_decode_h, ditron_attention_decode_destroy> {
+public:
+  using Owner::Owner;
+
+  /// Where keys lie; as of ditron_attention_decode_options_t.
+  struct Keys {
+    int64_t pageSize = 0, pageStride = 0, rowStride = 0, headStride = 0, tableStride = 0;
+
+    /// [batch, kvHeads, keys, headDim]
+    static Keys headsFirst(int64_t kvHeads, int64_t keys, int64_t headDim) {
+      return {0, kvHeads * keys * headDim, headDim, keys * headDim, 0};
+    }
+    /// [batch, keys, kvHeads, headDim]
+    static Keys keysFirst(int64_t kvHeads, int64_t keys, int64_t headDim) {
+      return {0, keys * kvHeads * headDim, kvHeads * headDim, headDim, 0};
+    }
+    /// [pages, pageSize, kvHeads, headDim] with a table [batch, pagesOfSequence]
+    static Keys paged(int64_t pageSize, int64_t pagesOfSequence, int64_t kvHeads, int64_t headDim) {
+      return {pageSize, pageSize * kvHeads * headDim, kvHeads * headDim, headDim, pagesOfSequence};
+    }
+  };
+  /// As ditron_attention_decode_options_t.
+  struct Options {
+    ditron_dtype_t dtype = DITRON_BF16;
+    int64_t maxBatch = 1;
+    int64_t heads = 1, kvHeads = 0, queries = 1, headDim = 128;
+    std::optional<double> scale = std::nullopt;
+    Keys keys = {};
+    bool overRanks = false;
+    uint32_t concurrentCalls = 0;
+  };
+  /// As ditron_attention_decode_operands_t; null for what is not given.
+  struct Operands {
+    const void *q = nullptr, *k = nullptr, *v = nullptr;
+    void *out = nullptr;
+    float *lse = nullptr;
+    const int32_t *lengths = nullptr, *table = nullptr;
+  };
+
+  /// Before the first call anywhere, for every number of sequences.
+  Status prepare(int64_t batch, bool withLse = false) {
+    return Status::of(ditron_attention_decode_prepare(handle, batch, withLse));
+  }
+  Status enqueue(Stream &stream, const Operands &operands, int64_t batch) {
+    ditron_attention_decode_operands_t raw;
+    DITRON_INIT(raw);
+    raw.q = operands.q, raw.k = operands.k, raw.v = operands.v;
+    raw.out = operands.out;
+    raw.lse = operands.lse;
+    raw.lengths = operands.lengths;
+    raw.table = operands.table;
+    return Status::of(ditron_attention_decode_enqueue(handle, stream.get(), &raw, batch));
+  }
+};
+
 /// Groups of messages between pairs of ranks (ditron_send_receive_enqueue).
 class SendReceive : public detail::Owner<ditron_send_receive_h, ditron_send_receive_destroy> {
 public:
@@ -990,6 +1156,45 @@ public:
     return detail::make<ExpertParallelMoe, ditron_expert_parallel_moe_h>([&](ditron_expert_parallel_moe_h *layer) {
       return ditron_expert_parallel_moe_create(handle, &raw, given.pointers.data(), given.count(), layer);
     });
+  }
+  Expected<Attention> createAttention(const Attention::Options &options) {
+    ditron_attention_options_t raw;
+    DITRON_INIT(raw);
+    raw.dtype = options.dtype;
+    raw.heads = options.heads;
+    raw.kv_heads = options.kvHeads;
+    raw.head_dim = options.headDim;
+    raw.value_dim = options.valueDim;
+    raw.scale = options.scale.value_or(0.0);
+    raw.causal = options.causal;
+    raw.windowed = options.window.has_value();
+    raw.window = options.window.value_or(0);
+    raw.soft_cap = options.softCap.value_or(0.0);
+    raw.rows_first = options.rowsFirst;
+    raw.page_size = options.pageSize;
+    raw.values_transposed = options.valuesTransposed;
+    return detail::make<Attention, ditron_attention_h>(
+        [&](ditron_attention_h *attention) { return ditron_attention_create(handle, &raw, attention); });
+  }
+  Expected<AttentionDecode> createAttentionDecode(const AttentionDecode::Options &options) {
+    ditron_attention_decode_options_t raw;
+    DITRON_INIT(raw);
+    raw.dtype = options.dtype;
+    raw.max_batch = options.maxBatch;
+    raw.heads = options.heads;
+    raw.kv_heads = options.kvHeads;
+    raw.queries = options.queries;
+    raw.head_dim = options.headDim;
+    raw.scale = options.scale.value_or(0.0);
+    raw.page_size = options.keys.pageSize;
+    raw.page_stride = options.keys.pageStride;
+    raw.row_stride = options.keys.rowStride;
+    raw.head_stride = options.keys.headStride;
+    raw.table_stride = options.keys.tableStride;
+    raw.over_ranks = options.overRanks;
+    raw.concurrent_calls = options.concurrentCalls;
+    return detail::make<AttentionDecode, ditron_attention_decode_h>(
+        [&](ditron_attention_decode_h *decode) { return ditron_attention_decode_create(handle, &raw, decode); });
   }
   Expected<SendReceive> createSendReceive(ditron_dtype_t dtype) {
     return detail::make<SendReceive, ditron_send_receive_h>(

@@ -1,0 +1,268 @@
+//===- attention_test.cpp - Attention, forward, backward and of a decoder, through the interface ------------------===//
+#include "ditron/api/test/ApiTest.h"
+
+#include <ditron/ditron.hpp>
+
+#include <cmath>
+#include <functional>
+#include <random>
+
+namespace ditron::api::test {
+namespace {
+
+using testing::HasSubstr;
+/// What fp16 is on the host.
+using Half = _Float16;
+
+constexpr uint32_t ranks = 2;
+
+std::vector<Half> drawn(size_t count, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<Half> values(count);
+  for (Half &value : values)
+    value = static_cast<Half>(std::uniform_real_distribution<float>(-1, 1)(random));
+  return values;
+}
+
+/// Rows of a head: the element `column` of row `row`.
+using Rows = std::function<double(int64_t row, int64_t column)>;
+
+struct Row {
+  std::vector<double> out;
+  double lse = 0;
+};
+/// Attention of a query to the first `keys` keys, scores by 1 / sqrt(dim).
+Row attend(const Rows &q, const Rows &k, const Rows &v, int64_t query, int64_t keys, int64_t dim) {
+  std::vector<double> powers;
+  double sum = 0;
+  for (int64_t key = 0; key < keys; ++key) {
+    double score = 0;
+    for (int64_t d = 0; d < dim; ++d)
+      score += q(query, d) * k(key, d);
+    powers.push_back(std::exp(score / std::sqrt(static_cast<double>(dim))));
+    sum += powers.back();
+  }
+  Row row{std::vector<double>(dim, 0.0), std::log(sum)};
+  for (int64_t key = 0; key < keys; ++key)
+    for (int64_t d = 0; d < dim; ++d)
+      row.out[d] += powers[key] / sum * v(key, d);
+  return row;
+}
+
+class CppAttention : public testing::Test {
+protected:
+  void SetUp() override {
+    Context::Options options;
+    options.target = "sim:sm_80";
+    options.ranks = ranks;
+    context.emplace(Context::create(options).value());
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+      streams.push_back(context->stream(rank).value());
+  }
+  template <typename T> T *lend(uint32_t rank, std::vector<T> &values) {
+    lent.push_back(context->adopt(rank, values.data(), values.size() * sizeof(T), "x").value());
+    return values.data();
+  }
+
+  std::optional<Context> context;
+  std::vector<Stream> streams;
+  std::vector<Memory> lent;
+};
+
+/// Packed sequences with pages of keys, on each rank other ones, prepared and replayed from a graph.
+TEST_F(CppAttention, PackedQueriesOverPagesOfKeys) {
+  constexpr int64_t heads = 4, kvHeads = 2, dim = 16, page = 16, pages = 5, rows = 12;
+  Attention::Options options;
+  options.dtype = DITRON_F16;
+  options.heads = heads, options.kvHeads = kvHeads, options.headDim = dim;
+  options.causal = options.rowsFirst = true;
+  options.pageSize = page;
+  Attention attention = context->createAttention(options).value();
+  Attention::Shape shape;
+  shape.batch = 2, shape.queries = 8, shape.keys = 2 * page, shape.packedQueries = rows, shape.pages = pages;
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    std::vector<Half> q = drawn(rows * heads * dim, rank), k = drawn(pages * page * kvHeads * dim, 10 + rank),
+                      v = drawn(k.size(), 20 + rank), out(q.size(), Half(-9));
+    std::vector<float> lse(heads * rows, -9);
+    // Rank 1 has fewer rows than there is memory for.
+    std::vector<int32_t> offsets = rank == 0 ? std::vector<int32_t>{0, 5, 12} : std::vector<int32_t>{0, 8, 9},
+                         lengths = rank == 0 ? std::vector<int32_t>{21, 7} : std::vector<int32_t>{8, 32},
+                         table = {3, 1, 4, 2};
+    const Attention::Operands operands{
+        lend(rank, q), lend(rank, k),       lend(rank, v), lend(rank, out),     lend(rank, lse),  nullptr,
+        nullptr,       lend(rank, offsets), nullptr,       lend(rank, lengths), lend(rank, table)};
+    ASSERT_TRUE(attention.prepare(shape, operands).ok());
+    ASSERT_TRUE(streams[rank].beginCapture().ok());
+    const Status status = attention.enqueue(streams[rank], shape, operands);
+    ASSERT_TRUE(status.ok()) << status.message();
+    Graph graph = Graph::endCapture(streams[rank]).value();
+    ASSERT_TRUE(graph.launch(streams[rank]).ok());
+    ASSERT_TRUE(streams[rank].synchronize().ok());
+    for (int64_t s = 0; s < 2; ++s)
+      for (int64_t i = 0; i < offsets[s + 1] - offsets[s]; ++i)
+        for (int64_t h = 0; h < heads; ++h) {
+          const auto query = [&](int64_t row, int64_t d) -> double {
+            return q[((offsets[s] + row) * heads + h) * dim + d];
+          };
+          const auto keyOf = [&](const std::vector<Half> &values) {
+            return [&](int64_t row, int64_t d) -> double {
+              return values[((table[s * 2 + row / page] * page + row % page) * kvHeads + h / 2) * dim + d];
+            };
+          };
+          const int64_t seen = i + lengths[s] - (offsets[s + 1] - offsets[s]) + 1;
+          const Row wanted = attend(query, keyOf(k), keyOf(v), i, seen, dim);
+          EXPECT_NEAR(lse[h * offsets[2] + offsets[s] + i], wanted.lse, 1e-3);
+          for (int64_t d = 0; d < dim; ++d)
+            ASSERT_NEAR(out[((offsets[s] + i) * heads + h) * dim + d], wanted.out[d], 3e-3);
+        }
+    for (size_t i = offsets[2] * heads * dim; i < out.size(); ++i)
+      ASSERT_EQ(out[i], Half(-9)) << i;
+    lent.clear();
+  }
+}
+
+/// The gradients are the slopes of sum(out * gradient).
+TEST_F(CppAttention, BackwardGivesSlopes) {
+  constexpr int64_t heads = 2, dim = 16, queries = 9, keys = 11;
+  Attention::Options options;
+  options.dtype = DITRON_F16;
+  options.heads = heads, options.kvHeads = 1, options.headDim = dim;
+  options.causal = true;
+  Attention attention = context->createAttention(options).value();
+  Attention::Shape shape;
+  shape.queries = queries, shape.keys = keys;
+  std::vector<Half> q = drawn(heads * queries * dim, 1), k = drawn(keys * dim, 2), v = drawn(k.size(), 3),
+                    out(q.size()), gradient = drawn(q.size(), 4), dq(q.size()), dk(k.size()), dv(k.size());
+  std::vector<float> lse(heads * queries);
+  for (std::vector<Half> *each : {&q, &k, &v, &out, &gradient, &dq, &dk, &dv})
+    lend(1, *each);
+  lend(1, lse);
+  Attention::Operands operands;
+  operands.q = q.data(), operands.k = k.data(), operands.v = v.data(), operands.out = out.data();
+  operands.lse = lse.data();
+  Attention::Gradients gradients;
+  gradients.q = q.data(), gradients.k = k.data(), gradients.v = v.data(), gradients.out = out.data();
+  gradients.lse = lse.data(), gradients.gradient = gradient.data();
+  gradients.dq = dq.data(), gradients.dk = dk.data(), gradients.dv = dv.data();
+  for (const Status &status :
+       {attention.prepareBackward(shape, gradients), attention.enqueue(streams[1], shape, operands),
+        attention.backward(streams[1], shape, gradients), streams[1].synchronize()})
+    ASSERT_TRUE(status.ok()) << status.message();
+  const auto value = [&](const std::vector<double> &x) { // of all of q, k and v
+    const auto part = [&](size_t first) {
+      return [&x, first](int64_t row, int64_t d) { return x[first + row * dim + d]; };
+    };
+    double sum = 0;
+    for (int64_t h = 0; h < heads; ++h)
+      for (int64_t i = 0; i < queries; ++i) {
+        const Row row =
+            attend(part(h * queries * dim), part(q.size()), part(q.size() + k.size()), i, i + keys - queries + 1, dim);
+        for (int64_t d = 0; d < dim; ++d)
+          sum += row.out[d] * static_cast<double>(gradient[(h * queries + i) * dim + d]);
+      }
+    return sum;
+  };
+  std::vector<double> all;
+  std::vector<Half> found;
+  for (const std::vector<Half> *each : {&q, &k, &v})
+    all.insert(all.end(), each->begin(), each->end());
+  for (const std::vector<Half> *each : {&dq, &dk, &dv})
+    found.insert(found.end(), each->begin(), each->end());
+  for (size_t i = 0; i < all.size(); i += 37) {
+    constexpr double step = 1e-4;
+    std::vector<double> more = all, less = all;
+    more[i] += step, less[i] -= step;
+    ASSERT_NEAR(found[i], (value(more) - value(less)) / (2 * step), 5e-3) << i;
+  }
+}
+
+/// On each rank by itself, and over the ranks with the keys of both.
+TEST_F(CppAttention, DecodeOnARankAndOverRanks) {
+  constexpr int64_t batch = 3, heads = 4, kvHeads = 2, dim = 32, keys = 40;
+  AttentionDecode::Options options;
+  options.dtype = DITRON_F16;
+  options.maxBatch = batch, options.heads = heads, options.kvHeads = kvHeads, options.headDim = dim;
+  options.keys = AttentionDecode::Keys::keysFirst(kvHeads, keys, dim);
+  std::vector<Half> q[ranks], k[ranks], v[ranks], out[ranks];
+  std::vector<float> lse[ranks];
+  std::vector<int32_t> lengths[ranks] = {{40, 7, 0}, {3, 0, 1}};
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    q[rank] = drawn(batch * heads * dim, 1), k[rank] = drawn(batch * keys * kvHeads * dim, 2 + rank);
+    v[rank] = drawn(k[rank].size(), 4 + rank), out[rank].assign(q[rank].size(), Half(-9));
+    lse[rank].assign(batch * heads, -9);
+    for (std::vector<Half> *each : {&q[rank], &k[rank], &v[rank], &out[rank]})
+      lend(rank, *each);
+    lend(rank, lse[rank]), lend(rank, lengths[rank]);
+  }
+  for (bool overRanks : {false, true}) {
+    options.overRanks = overRanks;
+    AttentionDecode decode = context->createAttentionDecode(options).value();
+    ASSERT_TRUE(decode.prepare(batch, true).ok());
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      const Status status = decode.enqueue(
+          streams[rank],
+          {q[rank].data(), k[rank].data(), v[rank].data(), out[rank].data(), lse[rank].data(), lengths[rank].data()},
+          batch);
+      ASSERT_TRUE(status.ok()) << status.message();
+    }
+    ASSERT_TRUE(context->synchronize().ok());
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+      for (int64_t s = 0; s < batch; ++s)
+        for (int64_t h = 0; h < heads; ++h) {
+          // Keys of rank 0 first, where both have some.
+          const int64_t first = overRanks ? lengths[0][s] : 0,
+                        count = overRanks ? first + lengths[1][s] : lengths[rank][s];
+          const auto keyOf = [&](const std::vector<Half>(&values)[ranks]) {
+            return [&, first](int64_t row, int64_t d) -> double {
+              const uint32_t owner = !overRanks ? rank : row < first ? 0 : 1;
+              const int64_t own = owner == 1 && overRanks ? row - first : row;
+              return values[owner][((s * keys + own) * kvHeads + h / 2) * dim + d];
+            };
+          };
+          const int64_t at = s * heads + h;
+          const auto query = [&](int64_t, int64_t d) -> double { return q[rank][at * dim + d]; };
+          if (count == 0) {
+            EXPECT_EQ(lse[rank][at], -INFINITY);
+            EXPECT_EQ(out[rank][at * dim], Half(0));
+            continue;
+          }
+          const Row wanted = attend(query, keyOf(k), keyOf(v), 0, count, dim);
+          EXPECT_NEAR(lse[rank][at], wanted.lse, 1e-3);
+          for (int64_t d = 0; d < dim; ++d)
+            ASSERT_NEAR(out[rank][at * dim + d], wanted.out[d], 3e-3) << overRanks << " " << rank << " " << s;
+        }
+  }
+}
+
+TEST_F(CppAttention, WhatIsWrongIsNamed) {
+  Attention::Options options;
+  options.headDim = 48;
+  EXPECT_THAT(context->createAttention(options).status().message(), HasSubstr("heads of 48 elements; 16, 32"));
+  options.headDim = 64, options.heads = 4, options.kvHeads = 3;
+  EXPECT_THAT(context->createAttention(options).status().message(), HasSubstr("4 heads on 3 heads of K and V"));
+  options.kvHeads = 4;
+  Attention attention = context->createAttention(options).value();
+  Attention::Shape shape;
+  shape.queries = 4;
+  EXPECT_THAT(attention.prepare(shape, {}).message(), HasSubstr("queries 4, keys 0; all must be positive"));
+  shape.keys = 4;
+  EXPECT_THAT(attention.enqueue(streams[0], shape, {}).message(), HasSubstr("operand q is a null pointer"));
+  shape.pages = 2;
+  EXPECT_THAT(attention.prepare(shape, {}).message(), HasSubstr("page_size was 0"));
+  shape.pages = 0, shape.packedQueries = 8;
+  EXPECT_THAT(attention.prepare(shape, {}).message(), HasSubstr("RowsFirst is accepted"));
+  EXPECT_THAT(attention.prepareBackward({}, {}).message(), HasSubstr("all must be positive"));
+  AttentionDecode::Options few;
+  EXPECT_THAT(context->createAttentionDecode(few).status().message(), HasSubstr("KeyLayout says where they lie"));
+  few.keys = AttentionDecode::Keys::headsFirst(1, 8, 128);
+  AttentionDecode decode = context->createAttentionDecode(few).value();
+  EXPECT_THAT(decode.prepare(2).message(), HasSubstr("2 sequences; 1 to 1"));
+  EXPECT_THAT(decode.enqueue(streams[0], {}, 1).message(), HasSubstr("operand q is a null pointer"));
+  EXPECT_EQ(ditron_attention_enqueue(nullptr, streams[0].get(), nullptr, nullptr), DITRON_INVALID_ARGUMENT);
+  EXPECT_EQ(ditron_attention_decode_prepare(nullptr, 1, 0), DITRON_INVALID_ARGUMENT);
+  ditron_attention_destroy(nullptr);
+  ditron_attention_decode_destroy(nullptr);
+}
+
+} // namespace
+} // namespace ditron::api::test
