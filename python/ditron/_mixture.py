@@ -3,9 +3,10 @@ ExpertParallelMoe. Tensors are contiguous, at multiples of 16 bytes; ids, offset
 from . import _native
 from ._collectives import _count
 from ._errors import InvalidArgumentError
+from ._named import NamedOperands, rows_of
 from ._operators import canonical_dtype
-from ._tensors import is_tensor, type_name
-from ._transfers import _element_type, _Transfer
+from ._tensors import type_name
+from ._transfers import _element_type
 from ._values import BY_SIGNATURE
 
 SCORES = {"softmax": 0, "sigmoid": 1}
@@ -15,53 +16,7 @@ _WEIGHTS = ("router", "bias", "up", "down", "up_scale", "down_scale", "shared_up
 _FP8 = ("fp8e4nv", "u8")
 
 
-class _Mixture(_Transfer):
-    """An operator whose calls take tensors by name, some of which may be None."""
-
-    def choice(self, word, value, accepted):
-        if value not in accepted:
-            raise InvalidArgumentError(f"{self.name}: {word}={value!r}; accepted are {', '.join(repr(each) for each in accepted)}")
-        return accepted[value]
-
-    def spread(self, given, call):
-        """call(device, tensors by name): of this process's rank, in world.run of this thread's, where the tensors are single ones, else of each
-        local rank with its own of lists."""
-        if any(is_tensor(each) for each in given.values()):
-            self.at(self.world.rank, lambda device: call(device, given))
-            return
-        ranks = self.world.local_ranks
-        lists = {word: [None] * len(ranks) if each is None else list(each) for word, each in given.items()}
-        for word, each in lists.items():
-            if len(each) != len(ranks):
-                raise InvalidArgumentError(f"{self.name}: this process has {len(ranks)} ranks; {word} are {len(each)} tensors")
-        for place, rank in enumerate(ranks):
-            self.at(rank, lambda device: call(device, {word: each[place] for word, each in lists.items()}))
-
-    def addresses(self, device, tensors, wanted):
-        """Of tensors by name, of which wanted says (name, types, elements), in its order; 0 for None. elements: None for any number."""
-        found = []
-        for word, types, elements in wanted:
-            tensor = tensors[word]
-            if tensor is None:
-                found.append(0)
-                continue
-            types = (types,) if isinstance(types, str) else types
-            kind = type_name(tensor.dtype)
-            if elements is not None and _count(tensor) < elements:
-                raise InvalidArgumentError(f"{self.name}: {word} has {_count(tensor)} elements; {elements} and more are accepted")
-            found.append(self.address(device, word, tensor, kind if kind in types else types[0]))
-        return found
-
-
-def _rows(name, word, tensor, columns):
-    """Rows of so many elements that a tensor has."""
-    count = _count(tensor)
-    if count % columns:
-        raise InvalidArgumentError(f"{name}: {word} has {count} elements, no multiple of the {columns} of a row")
-    return count // columns
-
-
-class Routing(_Mixture):
+class Routing(NamedOperands):
     """Which token goes to which expert, and where its row lies; on each rank by itself.
 
         routing = ditron.Routing(world, experts=64, top_k=4, max_tokens=4096, hidden=2048, dtype=torch.bfloat16)
@@ -89,7 +44,7 @@ class Routing(_Mixture):
     def choose(self, logits, ids, weights, bias=None):
         """float32 logits [tokens, experts] -> the best experts of each token, and their weights. bias [experts] counts for the choice only."""
         def call(device, given):
-            tokens = _rows(self.name, "logits", given["logits"], self.experts)
+            tokens = rows_of(self.name, "logits", given["logits"], self.experts)
             slots = tokens * self.top_k
             _native.routing_choose(self.handle, device.stream(), *self.addresses(device, given, (
                 ("logits", "fp32", None), ("bias", "fp32", self.experts), ("ids", "i32", slots), ("weights", "fp32", slots))), tokens)
@@ -101,13 +56,13 @@ class Routing(_Mixture):
             slots = _count(given["ids"])
             _native.routing_sort(self.handle, device.stream(), *self.addresses(device, given, (
                 ("ids", "i32", None), ("offsets", "i32", self.experts + 1), ("slot_of_row", "i32", slots), ("row_of_slot", "i32", slots))),
-                _rows(self.name, "ids", given["ids"], self.top_k))
+                rows_of(self.name, "ids", given["ids"], self.top_k))
         self.spread({"ids": ids, "offsets": offsets, "slot_of_row": slot_of_row, "row_of_slot": row_of_slot}, call)
 
     def sum(self, rows, row_of_slot, weights, out):
         """out[t] = the sum of the rows of token t's slots, times their weights (None: ones), in float32 in their order. Gives `out`."""
         def call(device, given):
-            tokens = _rows(self.name, "row_of_slot", given["row_of_slot"], self.top_k)
+            tokens = rows_of(self.name, "row_of_slot", given["row_of_slot"], self.top_k)
             _native.routing_sum(self.handle, device.stream(), *self.addresses(device, given, (
                 ("rows", self.type, None), ("row_of_slot", "i32", None), ("weights", "fp32", tokens * self.top_k),
                 ("out", self.type, tokens * self.hidden))), tokens)
@@ -115,7 +70,7 @@ class Routing(_Mixture):
         return out
 
 
-class GroupedGemm(_Mixture):
+class GroupedGemm(NamedOperands):
     """out[r] = activation(a[r] @ b[e].T) for offsets[e] <= r < offsets[e + 1], on each rank by itself; float32 sums.
 
         product = ditron.GroupedGemm(world, max_rows=16384, experts=64, n=2816, k=2048, dtype=torch.bfloat16, activation="swiglu", slots=4)
@@ -149,7 +104,7 @@ class GroupedGemm(_Mixture):
         return out
 
 
-class ExpertParallel(_Mixture):
+class ExpertParallel(NamedOperands):
     """Tokens to the ranks of their experts (dispatch), and the experts' results back (combine). Rank r has the experts from r * experts / ranks on.
 
         experts = ditron.ExpertParallel(world, hidden=7168, experts=256, top_k=8, max_tokens=128, dtype=torch.bfloat16)
@@ -179,7 +134,7 @@ class ExpertParallel(_Mixture):
         number = self.choice("part", part, PARTS)
 
         def call(device, given):
-            tokens = 0 if given["ids"] is None else _rows(self.name, "ids", given["ids"], self.top_k)
+            tokens = 0 if given["ids"] is None else rows_of(self.name, "ids", given["ids"], self.top_k)
             wanted = (("x", self.type, tokens * self.hidden), ("ids", "i32", None), ("weights", "fp32", tokens * self.top_k),
                       ("rows", _FP8 if self.fp8 else self.type, self.max_rows * self.hidden),
                       ("scales", "fp32", self.max_rows * -(-self.hidden // 128)), ("offsets", "i32", self.experts // self.world.ranks + 1),
@@ -193,7 +148,7 @@ class ExpertParallel(_Mixture):
         number = self.choice("part", part, PARTS)
 
         def call(device, given):
-            tokens = 0 if given["out"] is None else _rows(self.name, "out", given["out"], self.hidden)
+            tokens = 0 if given["out"] is None else rows_of(self.name, "out", given["out"], self.hidden)
             wanted = (("rows", self.type, self.max_rows * self.hidden), ("out", self.type, None), ("handle", "i32", self.handle_elements))
             _native.expert_parallel_combine(self.handle, device.stream(), number, tokens, *self.addresses(device, given, wanted))
         self.spread({"rows": rows, "out": out, "handle": handle}, call)
@@ -205,7 +160,7 @@ class ExpertParallel(_Mixture):
         self.each_rank(lambda device: _native.expert_parallel_check(self.handle, device.stream()))
 
 
-class _Layer(_Mixture):
+class _Layer(NamedOperands):
     """A mixture of experts with its weights, which stay where they are as long as the layer. With `training` it has a backward, whose gradients of weights are of
     gradient_dtype (float32 by default), added to what is there or, without `accumulate`, in its place; those of weights that all ranks have are of
     the rank's own tokens."""
@@ -246,7 +201,7 @@ class _Layer(_Mixture):
         """y = the layer of x, both [tokens, hidden]. Lists of tensors by local rank, or single ones of this process's rank, in world.run of this thread's.
         Enqueued; gives `y`."""
         def call(device, given):
-            tokens = _rows(self.name, "x", given["x"], self.hidden)
+            tokens = rows_of(self.name, "x", given["x"], self.hidden)
             addresses = self.addresses(device, given, (("x", self.type, None), ("y", self.type, tokens * self.hidden)))
             self.lend_weights(device)
             self.enqueue_call(self.handle, device.stream(), *addresses, tokens)
@@ -259,7 +214,7 @@ class _Layer(_Mixture):
         words = [word for word in _WEIGHTS if word in ("router", "up", "down", "shared_up", "shared_down")]
 
         def call(device, given):
-            tokens = _rows(self.name, "x", given["x"], self.hidden)
+            tokens = rows_of(self.name, "x", given["x"], self.hidden)
             elements = {word: count for word, _, count in self.wanted}
             unknown = set(given["gradients"]) - set(words)
             if unknown:
