@@ -468,7 +468,7 @@ static struct PyModuleDef module = {
 
 PyMODINIT_FUNC PyInit__native(void) {
   PyObject *self = PyModule_Create(&module);
-  if (self && (add_dispatcher(self) < 0 || add_operators(self) < 0 || add_mixture(self) < 0))
+  if (self && (add_dispatcher(self) < 0 || add_operators(self) < 0 || add_mixture(self) < 0 || add_attention(self) < 0))
     Py_CLEAR(self);
   return self;
 }

@@ -38,6 +38,9 @@
   F(tensor_parallel_moe_prepare) F(tensor_parallel_moe_enqueue) F(expert_parallel_moe_create)                         \
   F(expert_parallel_moe_destroy) F(expert_parallel_moe_prepare) F(expert_parallel_moe_enqueue)                        \
   F(expert_parallel_moe_check) F(tensor_parallel_moe_backward) F(expert_parallel_moe_backward)                        \
+  F(attention_create) F(attention_destroy) F(attention_prepare) F(attention_enqueue) F(attention_prepare_backward)    \
+  F(attention_backward) F(attention_decode_create) F(attention_decode_destroy) F(attention_decode_prepare)            \
+  F(attention_decode_enqueue)                                                                                         \
   F(program_run_file) F(program_run_text) F(program_destroy) F(program_ranks) F(program_mismatch) F(program_get)
 /* clang-format on */
 
@@ -54,6 +57,7 @@ PyObject *raise_status(ditron_status_t status);
 int add_dispatcher(PyObject *module);
 int add_operators(PyObject *module);
 int add_mixture(PyObject *module);
+int add_attention(PyObject *module);
 
 #define CHECK(call)                                                                                                    \
   do {                                                                                                                 \

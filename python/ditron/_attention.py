@@ -1,0 +1,183 @@
+"""Attention on each rank by itself, forward and backward; AttentionDecode, with few queries over many keys, on each rank or over keys spread over the
+ranks. Tensors are contiguous; offsets, lengths and tables are int32, log-sum-exp, sinks and slopes float32."""
+from . import _native
+from ._collectives import _count
+from ._errors import InvalidArgumentError
+from ._named import NamedOperands
+from ._transfers import _element_type
+from ._values import BY_SIGNATURE
+
+# fp8 may also be given as its bytes, for which NumPy has no type of its own.
+_FP8 = ("fp8e4nv", "u8")
+
+
+class _Attention(NamedOperands):
+    def shaped(self, given, wanted):
+        """wanted: of tensors by name the shape that they must have."""
+        for word, shape in wanted.items():
+            tensor = given.get(word)
+            if tensor is not None and tuple(tensor.shape) != tuple(shape):
+                raise InvalidArgumentError(f"{self.name}: {word} is {list(tensor.shape)}; {list(shape)} is accepted")
+
+
+class Attention(_Attention):
+    """softmax(q @ k.T * scale) @ v of each head, on each rank by itself.
+
+        attention = ditron.Attention(world, heads=32, kv_heads=8, head_dim=128, dtype=torch.bfloat16, causal=True)
+        attention.prepare(q, k, v, out)       # for every shape, before a capture
+        attention(q, k, v, out, lse=lse)
+        attention.backward(q, k, v, out, lse, gradient, dq, dk, dv)
+
+    q [batch, heads, queries, head_dim], k and v [batch, kv_heads, keys, head_dim], or with rows_first [batch, rows, heads, head_dim]; v and out may be
+    value_dim wide. Query i stands at the key i + keys - queries: `causal` hides those behind it, `window` those more than so many in front of it.
+    `soft_cap` caps scores, `scale` is 1 / sqrt(head_dim) unless given.
+
+    Batches of different lengths: q [rows, heads, head_dim] one behind the other, with rows_first and query_offsets [batch + 1], and max_queries, the
+    most that one has; k and v likewise with key_offsets and max_keys; or key_lengths [batch]. All are read on the device. With page_size k and v are
+    [pages, kv_heads, page_size, head_dim] ([pages, page_size, kv_heads, head_dim]), and block_table [batch, n] has the pages of each batch. fp8: v
+    [batch, kv_heads, head_dim, keys] with values_transposed; out is bfloat16."""
+
+    name = "attention"
+
+    def __init__(self, world, heads, head_dim, dtype, *, kv_heads=None, value_dim=None, scale=None, causal=False, window=None, soft_cap=None,
+                 rows_first=False, page_size=0, values_transposed=False):
+        self.type = _element_type(self.name, dtype)
+        self.heads, self.kv_heads, self.head_dim, self.value_dim = heads, kv_heads or heads, head_dim, value_dim or head_dim
+        self.rows_first, self.page_size, self.values_transposed = rows_first, page_size, values_transposed
+        super().__init__(world, _native.attention_create, _native.attention_destroy, BY_SIGNATURE[self.type].number, heads, self.kv_heads, head_dim,
+                         self.value_dim, scale or 0.0, causal, window is not None, window or 0, soft_cap or 0.0, rows_first, page_size, values_transposed)
+
+    def rows(self, batch, heads, rows, dim):
+        return (batch, rows, heads, dim) if self.rows_first else (batch, heads, rows, dim)
+
+    def shape(self, given, max_queries, max_keys):
+        """The sizes of a call, as the native functions take them; tensors of other sizes are refused."""
+        q, k = given["q"], given["k"]
+        offsets, key_offsets, table = given["query_offsets"], given["key_offsets"], given.get("block_table")
+        for word, tensor, dimensions in (("q", q, 3 if offsets is not None else 4), ("k", k, 3 if key_offsets is not None else 4)):
+            if len(tensor.shape) != dimensions:
+                raise InvalidArgumentError(f"{self.name}: {word} is {list(tensor.shape)}; {dimensions} dimensions are accepted")
+        at = 1 if self.rows_first else 2
+        batch, queries, packed_queries = q.shape[0], q.shape[at if offsets is None else 0], 0
+        if offsets is not None:
+            batch, packed_queries, queries = _count(offsets) - 1, q.shape[0], max_queries or q.shape[0]
+        pages = packed_keys = 0
+        if self.page_size:
+            if table is None:
+                raise InvalidArgumentError(f"{self.name}: block_table is missing, which says where the pages of each batch are")
+            pages, keys = k.shape[0], _count(table) // batch * self.page_size
+            own = self.rows(pages, self.kv_heads, self.page_size, self.head_dim)
+        elif key_offsets is not None:
+            packed_keys, keys = k.shape[0], max_keys or k.shape[0]
+            own = (packed_keys, self.kv_heads, self.head_dim)
+        else:
+            keys = k.shape[at]
+            own = self.rows(batch, self.kv_heads, keys, self.head_dim)
+        of_queries = (lambda dim: (packed_queries, self.heads, dim)) if packed_queries else (lambda dim: self.rows(batch, self.heads, queries, dim))
+        values = (batch, self.kv_heads, self.value_dim, keys) if self.values_transposed else (*own[:-1], self.value_dim)
+        lse = (self.heads, packed_queries) if packed_queries else (batch, self.heads, queries)
+        self.shaped(given, {"q": of_queries(self.head_dim), "k": own, "v": values, "out": of_queries(self.value_dim), "lse": lse, "sinks": (self.heads,),
+                            "slopes": (self.heads,), "query_offsets": (batch + 1,), "key_offsets": (batch + 1,), "key_lengths": (batch,),
+                            "gradient": of_queries(self.value_dim), "dq": of_queries(self.head_dim), "dk": own, "dv": values, "dsinks": (self.heads,)})
+        return batch, queries, keys, packed_queries, packed_keys, pages
+
+    def wanted(self, backward=False):
+        """Of each tensor of a call its types, as the native functions take them."""
+        operand = _FP8 if self.type == "fp8e4nv" else self.type
+        result = "bf16" if self.type == "fp8e4nv" else self.type
+        types = [("q", operand), ("k", operand), ("v", operand), ("out", result), ("lse", "fp32")]
+        if backward:
+            types += [(word, operand) for word in ("gradient", "dq", "dk", "dv")]
+            types += [("slopes", "fp32"), ("query_offsets", "i32"), ("key_offsets", "i32"), ("sinks", "fp32"), ("dsinks", "fp32")]
+        else:
+            types += [("sinks", "fp32"), ("slopes", "fp32"), *((word, "i32") for word in ("query_offsets", "key_offsets", "key_lengths", "block_table"))]
+        return [(word, kind, None) for word, kind in types]
+
+    def prepare(self, q, k, v, out, *, lse=None, sinks=None, slopes=None, query_offsets=None, key_offsets=None, key_lengths=None, block_table=None,
+                max_queries=None, max_keys=None):
+        """Compiles and loads what calls with tensors like these need, on all ranks of this process."""
+        self.run(dict(q=q, k=k, v=v, out=out, lse=lse, sinks=sinks, slopes=slopes, query_offsets=query_offsets, key_offsets=key_offsets,
+                      key_lengths=key_lengths, block_table=block_table), max_queries, max_keys, prepares=True)
+
+    def __call__(self, q, k, v, out, *, lse=None, sinks=None, slopes=None, query_offsets=None, key_offsets=None, key_lengths=None, block_table=None,
+                 max_queries=None, max_keys=None):
+        """Lists of tensors by local rank, or single ones of this process's rank, in world.run of this thread's. lse [batch, heads, queries] (of packed
+        rows [heads, rows], of which the first heads * query_offsets[-1] elements count), sinks and slopes [heads] if given. Enqueued; gives `out`."""
+        self.run(dict(q=q, k=k, v=v, out=out, lse=lse, sinks=sinks, slopes=slopes, query_offsets=query_offsets, key_offsets=key_offsets,
+                      key_lengths=key_lengths, block_table=block_table), max_queries, max_keys)
+        return out
+
+    def backward(self, q, k, v, out, lse, gradient, dq, dk, dv, *, slopes=None, query_offsets=None, key_offsets=None, sinks=None, dsinks=None,
+                 max_queries=None, max_keys=None, prepares=False):
+        """dq, dk, dv from `gradient`, that of out, which with lse is as the forward left it. With `prepares` only compiles and loads what such calls
+        need."""
+        self.run(dict(q=q, k=k, v=v, out=out, lse=lse, gradient=gradient, dq=dq, dk=dk, dv=dv, slopes=slopes, query_offsets=query_offsets,
+                      key_offsets=key_offsets, sinks=sinks, dsinks=dsinks), max_queries, max_keys, backward=True, prepares=prepares)
+
+    def run(self, tensors, max_queries, max_keys, backward=False, prepares=False):
+        prepare = _native.attention_prepare_backward if backward else _native.attention_prepare
+        enqueue = _native.attention_backward if backward else _native.attention_enqueue
+
+        def call(device, given):
+            shape = self.shape(given, max_queries, max_keys)
+            addresses = self.addresses(device, given, self.wanted(backward))
+            if prepares:
+                prepare(self.handle, shape, *addresses)
+            else:
+                enqueue(self.handle, device.stream(), shape, *addresses)
+        self.spread(tensors, call)
+
+
+class AttentionDecode(_Attention):
+    """Attention of one query or a few of each sequence over many keys, as a decoder computes it for each token; the cut over a GPU does not depend on the
+    sequences' lengths.
+
+        decode = ditron.AttentionDecode(world, max_batch=64, heads=32, kv_heads=8, head_dim=128, dtype=torch.bfloat16, page_size=16)
+        decode.prepare(batch)
+        decode(q, k, v, out, lengths, table=table)      # lengths and table are read on the device: capture once, replay with others
+
+    q and out [batch, heads, queries, head_dim]; k and v [batch, keys, kv_heads, head_dim] (with heads_first [batch, kv_heads, keys, head_dim]), or with
+    page_size [pages, page_size, kv_heads, head_dim] ([pages, kv_heads, page_size, head_dim]) and table [batch, n]. `keys`, or with pages `n`
+    (table_width), is the same in all calls. lengths [batch, queries]: how many keys a query sees.
+
+    over_ranks: the keys of a sequence are spread over the ranks, lengths are of each rank's own, and all ranks have the same queries and get the same
+    result; every rank makes the same calls."""
+
+    name = "attention_decode"
+
+    def __init__(self, world, max_batch, heads, head_dim, dtype, *, kv_heads=None, queries=1, scale=None, keys=0, page_size=0, table_width=0,
+                 heads_first=False, over_ranks=False, concurrent_calls=0):
+        self.type = _element_type(self.name, dtype)
+        self.heads, self.kv_heads, self.head_dim, self.queries = heads, kv_heads or heads, head_dim, queries
+        self.page_size, self.keys, self.table_width, self.heads_first = page_size, keys, table_width, heads_first
+        if bool(page_size) != bool(table_width) or bool(page_size) == bool(keys):
+            raise InvalidArgumentError(f"{self.name}: keys={keys}, page_size={page_size}, table_width={table_width}; accepted are keys, or page_size and "
+                                       "table_width")
+        row, head = (head_dim, (page_size or keys) * head_dim) if heads_first else (self.kv_heads * head_dim, head_dim)
+        super().__init__(world, _native.attention_decode_create, _native.attention_decode_destroy, BY_SIGNATURE[self.type].number, max_batch, heads,
+                         self.kv_heads, queries, head_dim, scale or 0.0, page_size, (page_size or keys) * self.kv_heads * head_dim, row, head, table_width,
+                         over_ranks, concurrent_calls)
+
+    def prepare(self, batch, with_lse=False):
+        """Compiles and loads what calls with so many sequences need, on all ranks of this process; with over_ranks before the first call anywhere."""
+        _native.attention_decode_prepare(self.handle, batch, with_lse)
+
+    def __call__(self, q, k, v, out, lengths, *, table=None, lse=None):
+        """Lists of tensors by local rank, or single ones of this process's rank, in world.run of this thread's. lse [batch, heads, queries] if wanted.
+        Enqueued; gives `out`."""
+        def call(device, given):
+            batch, count = given["q"].shape[0], given["k"].shape[0]
+            rows = self.page_size or self.keys
+            keys = (count, self.kv_heads, rows, self.head_dim) if self.heads_first else (count, rows, self.kv_heads, self.head_dim)
+            if not self.page_size:
+                keys = (batch, *keys[1:])
+            elif given["table"] is None:
+                raise InvalidArgumentError(f"{self.name}: table is missing, which says where the pages of each sequence are")
+            queries = batch, self.heads, self.queries
+            self.shaped(given, {"q": (*queries, self.head_dim), "out": (*queries, self.head_dim), "k": keys, "v": keys, "lse": queries,
+                                "table": (batch, self.table_width)})
+            addresses = self.addresses(device, given, (("q", self.type, None), ("k", self.type, None), ("v", self.type, None), ("out", self.type, None),
+                                                       ("lse", "fp32", None), ("lengths", "i32", batch * self.queries), ("table", "i32", None)))
+            _native.attention_decode_enqueue(self.handle, device.stream(), batch, *addresses)
+        self.spread({"q": q, "k": k, "v": v, "out": out, "lengths": lengths, "table": table, "lse": lse}, call)
+        return out

@@ -1,0 +1,167 @@
+"""Attention, its gradients, and attention of a decoder on simulated ranks, beside NumPy."""
+import numpy as np
+import pytest
+
+import ditron
+
+RANKS = 2
+
+
+@pytest.fixture
+def world():
+    with ditron.World(RANKS, target="sim") as world:
+        yield world
+
+
+def draw(seed, *shape):
+    return np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float16)
+
+
+def attend(q, k, v, causal=False, window=None, soft_cap=None, sink=None, slope=0.0):
+    """One head in float64: q [queries, dim], k and v [keys, dim]; the result and log-sum-exp."""
+    q, k, v = (each.astype(np.float64) for each in (q, k, v))
+    scores = q @ k.T / np.sqrt(q.shape[1])
+    if soft_cap:
+        scores = soft_cap * np.tanh(scores / soft_cap)
+    distance = np.arange(len(q))[:, None] + len(k) - len(q) - np.arange(len(k))
+    scores = scores - slope * abs(distance)
+    scores = np.where((distance >= 0) | (not causal), scores, -np.inf)
+    if window is not None:
+        scores = np.where(distance <= window, scores, -np.inf)
+    more = scores if sink is None else np.concatenate([scores, np.full((len(q), 1), sink)], axis=1)
+    lse = np.log(np.exp(more).sum(axis=1))
+    return np.exp(scores - lse[:, None]) @ v, lse
+
+
+@pytest.mark.parametrize("rows_first", [False, True])
+def test_options(world, rows_first):
+    heads, kv_heads, dim, queries, keys = 4, 2, 32, 19, 23
+    attention = ditron.Attention(world, heads, dim, np.float16, kv_heads=kv_heads, causal=True, window=9, soft_cap=2.0, rows_first=rows_first)
+    turn = (lambda each: np.ascontiguousarray(each.swapaxes(1, 2))) if rows_first else (lambda each: each)
+    q, k, v = ([draw(seed + rank, 2, count, rows, dim) for rank in range(RANKS)] for seed, count, rows in ((0, heads, queries), (5, kv_heads, keys), (9, kv_heads, keys)))
+    out = [turn(np.zeros_like(each)) for each in q]
+    lse = [np.zeros((2, heads, queries), np.float32) for _ in q]
+    sinks = [np.linspace(-1, 1, heads, dtype=np.float32)] * RANKS
+    slopes = [np.linspace(0, 0.3, heads, dtype=np.float32)] * RANKS
+    arguments = [[turn(each) for each in tensors] for tensors in (q, k, v)]
+    attention.prepare(*arguments, out, lse=lse, sinks=sinks, slopes=slopes)
+    assert attention(*arguments, out, lse=lse, sinks=sinks, slopes=slopes) is out
+    world.synchronize()
+    for rank in range(RANKS):
+        for batch in range(2):
+            for head in range(heads):
+                wanted, sums = attend(q[rank][batch, head], k[rank][batch, head // 2], v[rank][batch, head // 2], True, 9, 2.0, sinks[0][head], slopes[0][head])
+                np.testing.assert_allclose(turn(out[rank])[batch, head], wanted, atol=3e-3)
+                np.testing.assert_allclose(lse[rank][batch, head], sums, atol=1e-3)
+
+
+def test_packed_rows(world):
+    attention = ditron.Attention(world, 2, 16, np.float16, causal=True, rows_first=True)
+    lengths = [(3, 17, 6), (20, 1, 5)]
+    offsets = [np.concatenate([[0], np.cumsum(each)]).astype(np.int32) for each in lengths]
+    q, k, v = ([draw(seed + rank, 26, 2, 16) for rank in range(RANKS)] for seed in (1, 3, 5))
+    out = [np.zeros_like(each) for each in q]
+    attention(q, k, v, out, query_offsets=offsets, key_offsets=offsets, max_queries=20, max_keys=20)
+    world.synchronize()
+    for rank in range(RANKS):
+        for begin, end in zip(offsets[rank], offsets[rank][1:]):
+            for head in range(2):
+                wanted, _ = attend(*(each[rank][begin:end, head] for each in (q, k, v)), True)
+                np.testing.assert_allclose(out[rank][begin:end, head], wanted, atol=3e-3)
+
+
+def test_gradients_are_slopes(world):
+    attention = ditron.Attention(world, 2, 16, np.float16, kv_heads=1, causal=True)
+
+    def program(world):
+        q, k, v, gradient = (draw(10 * number + world.rank, 1, heads, rows, 16) for number, heads, rows in ((1, 2, 9), (2, 1, 9), (3, 1, 9), (4, 2, 9)))
+        out, lse, (dq, dk, dv) = np.zeros_like(q), np.zeros((1, 2, 9), np.float32), (np.zeros_like(each) for each in (q, k, v))
+        attention.backward(q, k, v, out, lse, gradient, dq, dk, dv, prepares=True)
+        attention(q, k, v, out, lse=lse)
+        attention.backward(q, k, v, out, lse, gradient, dq, dk, dv)
+        world.synchronize()
+        return (q, k, v), gradient, (dq, dk, dv)
+
+    for tensors, gradient, found in world.run(program):
+        tensors = [each.astype(np.float64) for each in tensors]
+
+        def value():
+            return sum((attend(tensors[0][0, head], tensors[1][0, 0], tensors[2][0, 0], True)[0] * gradient[0, head]).sum() for head in range(2))
+        for array, slope in zip(tensors, found):
+            flat = array.reshape(-1)
+            for at in np.random.default_rng(1).integers(0, flat.size, 6):
+                kept, ends = flat[at], []
+                for step in (1e-4, -1e-4):
+                    flat[at] = kept + step
+                    ends.append(value())
+                flat[at] = kept
+                np.testing.assert_allclose(slope.reshape(-1)[at], (ends[0] - ends[1]) / 2e-4, atol=5e-3)
+
+
+@pytest.mark.parametrize("heads_first", [False, True])
+def test_decode_in_pages(world, heads_first):
+    """And the prefill from the same pages."""
+    heads, kv_heads, dim, page, batch = 4, 2, 32, 16, 3
+    decode = ditron.AttentionDecode(world, batch, heads, dim, np.float16, kv_heads=kv_heads, page_size=page, table_width=2, heads_first=heads_first)
+    decode.prepare(batch, with_lse=True)
+    shape = (kv_heads, page) if heads_first else (page, kv_heads)
+    k, v = ([draw(seed + rank, 7, *shape, dim) for rank in range(RANKS)] for seed in (1, 3))
+    q = [draw(5 + rank, batch, heads, 1, dim) for rank in range(RANKS)]
+    out, lse = [np.zeros_like(each) for each in q], [np.zeros((batch, heads, 1), np.float32) for _ in q]
+    lengths = [np.array([[5], [32], [0]], np.int32), np.array([[17], [1], [16]], np.int32)]
+    table = [np.array([[6, 1], [2, 3], [4, 5]], np.int32)] * RANKS
+    assert decode(q, k, v, out, lengths, table=table, lse=lse) is out
+    attention = ditron.Attention(world, heads, dim, np.float16, kv_heads=kv_heads, rows_first=not heads_first, page_size=page)
+    again = [np.zeros_like(each) for each in q]
+    turned = lambda tensors: tensors if heads_first else [each.reshape(batch, 1, heads, dim) for each in tensors]
+    attention(turned(q), k, v, turned(again), key_lengths=[each[:, 0].copy() for each in lengths], block_table=table)
+    world.synchronize()
+    for rank in range(RANKS):
+        for sequence, (count,) in enumerate(lengths[rank]):
+            for head in range(heads):
+                rows = [np.concatenate([each[rank][at][head // 2] if heads_first else each[rank][at][:, head // 2] for at in table[0][sequence]])[:count]
+                        for each in (k, v)]
+                wanted, sums = attend(q[rank][sequence, head], *rows) if count else (np.zeros((1, dim)), [-np.inf])
+                np.testing.assert_allclose(out[rank][sequence, head], wanted, atol=3e-3)
+                np.testing.assert_allclose(again[rank][sequence, head], wanted, atol=3e-3)
+                np.testing.assert_allclose(lse[rank][sequence, head], sums, atol=1e-3)
+
+
+def test_decode_over_ranks(world):
+    decode = ditron.AttentionDecode(world, 2, 2, 16, np.float16, keys=12, over_ranks=True)
+    decode.prepare(2)
+    given = [draw(rank, 2, 12, 2, 16) for rank in range(2 * RANKS)]
+    q, lengths = draw(9, 2, 2, 1, 16), [np.array([[12], [0]], np.int32), np.array([[5], [7]], np.int32)]
+
+    def program(world):
+        out = np.zeros_like(q)
+        decode(q.copy(), given[2 * world.rank], given[2 * world.rank + 1], out, lengths[world.rank])
+        world.synchronize()
+        return out
+
+    first, second = world.run(program)
+    np.testing.assert_array_equal(first, second)
+    for sequence in range(2):
+        for head in range(2):
+            k, v = (np.concatenate([given[2 * rank + which][sequence, :lengths[rank][sequence, 0], head] for rank in range(RANKS)]) for which in range(2))
+            np.testing.assert_allclose(first[sequence, head], attend(q[sequence, head], k, v)[0], atol=3e-3)
+
+
+def test_what_is_wrong(world):
+    attention = ditron.Attention(world, 4, 32, np.float16, kv_heads=2)
+    paged = ditron.Attention(world, 4, 32, np.float16, page_size=16)
+    decode = ditron.AttentionDecode(world, 2, 2, 16, np.float16, page_size=16, table_width=2)
+    q, k, words = draw(0, 1, 4, 5, 32), draw(1, 1, 2, 5, 32), np.zeros((1, 1), np.int32)
+    few = draw(2, 1, 2, 1, 16)
+    at = lambda call: (lambda: world.run(lambda world: call()))
+    for text, call in [("heads of 24 elements; 16, 32", lambda: ditron.Attention(world, 1, 24, np.float16)),
+                       (r"k is \[1, 4, 5, 32\]; \[1, 2, 5, 32\]", at(lambda: attention(q, q, k, q))),
+                       (r"q is \[4, 5, 32\]; 4 dimensions", at(lambda: attention(q[0], k, k, q))),
+                       ("q is of type float32; fp16", at(lambda: attention(q.astype(np.float32), k, k, q))),
+                       ("block_table is missing", at(lambda: paged(q, k, k, q))),
+                       ("accepted are keys, or page_size and table_width", lambda: ditron.AttentionDecode(world, 1, 1, 16, np.float16, page_size=16)),
+                       ("table is missing", at(lambda: decode(few, few, few, few, words))),
+                       ("lengths has 1 elements; 2 and more", at(lambda: decode(np.zeros((2, 2, 1, 16), np.float16), np.zeros((1, 16, 2, 16), np.float16), np.zeros((1, 16, 2, 16), np.float16),
+                                                                                 np.zeros((2, 2, 1, 16), np.float16), words, table=np.zeros((2, 2), np.int32))))]:
+        with pytest.raises(ditron.InvalidArgumentError if "heads of" not in text else ditron.UnsupportedError, match=text):
+            call()
