@@ -6,6 +6,7 @@
     y = ditron.torch.gemm_rs(h, w_down, world)     # w_down [d, hidden / ranks]: y [tokens / ranks, d]
     y = ditron.torch.gemm_ar(h, w_down, world)     # the whole sum on every rank: y [tokens, d]
     y = ditron.torch.all_reduce(y, world)          # also reduce_scatter, all_gather, all_to_all and all_to_all_v
+    o = ditron.torch.attention(q, k, v, world)     # of this rank's heads
 
 They are torch.ops.ditron.ag_gemm, gemm_rs, gemm_ar, all_reduce and so on, which know a world by its name. Every rank makes the same calls in the same
 order, backward too: the gradient of one operator is a call of the other. On GPUs calls go to PyTorch's current stream; on simulated
@@ -19,6 +20,7 @@ from typing import Optional
 import torch
 
 from . import _native
+from ._attention import Attention
 from ._collectives import REDUCTIONS, AllGather, AllReduce, AllToAll, ReduceScatter
 from ._errors import InvalidArgumentError
 from ._operators import AllGatherGemm, GemmAllReduce, GemmReduceScatter, row_stride
@@ -77,6 +79,12 @@ def all_to_all_v(x, send_counts, world, max_rows, out_rows):
     receive_counts, int64 [ranks], says how much came from each. `max_rows`: the most that one rank sends another; rows, type and max_rows
     are the same on all ranks. A part that is larger, or that does not fit into out, is left out: check_transfers(world) tells."""
     return _all_to_all_v(x, send_counts, world.name, max_rows, out_rows)
+
+
+def attention(q, k, v, world, *, causal=False, scale=None, window=None, soft_cap=None, rows_first=False):
+    """softmax(q @ k.T * scale) @ v of this rank's heads: q [batch, heads, queries, dim], k and v [batch, kv_heads, keys, dim], or with rows_first
+    [batch, rows, heads, dim]. Options as of ditron.Attention. Its gradient is the same bits every time; it takes bfloat16 and float16, dim up to 128."""
+    return _attention(q, k, v, world.name, causal, scale, window, soft_cap, rows_first)[0]
 
 
 def check_transfers(world):
@@ -194,6 +202,44 @@ def _like_all_to_all_v(x, send_counts, world, max_rows, out_rows):
     if send_counts.dtype != torch.int64 or tuple(send_counts.shape) != (ranks,):
         raise InvalidArgumentError(f"all_to_all_v: send_counts is {send_counts.dtype} {list(send_counts.shape)}; int64 [{ranks}] is accepted")
     return x.new_empty((out_rows, *x.shape[1:])), send_counts.new_empty(ranks)
+
+
+@torch.library.custom_op("ditron::attention", mutates_args=())
+def _attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, world: str, causal: bool, scale: Optional[float], window: Optional[int],
+               soft_cap: Optional[float], rows_first: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    results = _like_attention(q, k, v, world, causal, scale, window, soft_cap, rows_first)
+    _attend(world, _AttentionCall.of(q, k, v, causal, scale, window, soft_cap, rows_first, False), (q, k, v, *results))
+    return results
+
+
+@_attention.register_fake
+def _like_attention(q, k, v, world, causal, scale, window, soft_cap, rows_first):
+    torch._check(q.dim() == k.dim() == v.dim() == 4, lambda: f"attention: q has {q.dim()} dimensions, k {k.dim()}, v {v.dim()}; all need 4")
+    torch._check(q.dtype == k.dtype == v.dtype and q.dtype in (torch.bfloat16, torch.float16),
+                 lambda: f"attention: q is {q.dtype}, k {k.dtype}, v {v.dtype}; bfloat16 and float16 are accepted, the same of all")
+    heads, queries = (q.shape[2], q.shape[1]) if rows_first else (q.shape[1], q.shape[2])
+    return q.new_empty((*q.shape[:3], v.shape[3])), q.new_empty((q.shape[0], heads, queries), dtype=torch.float32)
+
+
+@torch.library.custom_op("ditron::attention_backward", mutates_args=())
+def _attention_backward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, gradient: torch.Tensor, world: str,
+                        causal: bool, scale: Optional[float], window: Optional[int], soft_cap: Optional[float],
+                        rows_first: bool) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    results = _like_attention_backward(q, k, v, out, lse, gradient, world, causal, scale, window, soft_cap, rows_first)
+    _attend(world, _AttentionCall.of(q, k, v, causal, scale, window, soft_cap, rows_first, True), (q, k, v, out, lse, gradient, *results))
+    return results
+
+
+@_attention_backward.register_fake
+def _like_attention_backward(q, k, v, out, lse, gradient, world, causal, scale, window, soft_cap, rows_first):
+    return tuple(each.new_empty(each.shape) for each in (q, k, v))
+
+
+def _attend(world_name, call, tensors):
+    world = _world(world_name)
+    tensors = tuple(_dense(each.detach()) for each in tensors)  # results are dense
+    rank = world.rank_of(tensors[0])
+    world.collective(rank, call, lambda: _PreparedAttention(weakref.proxy(world), call), lambda made: made.enqueue(rank, tensors))
 
 
 def _rows_of_part(name, x, world):
@@ -322,6 +368,19 @@ _all_to_all.register_autograd(lambda context, gradient: (_all_to_all(gradient, c
                               setup_context=lambda ctx, inputs, output: setattr(ctx, "world", inputs[1]))
 
 
+def _keep_attention(ctx, inputs, output):
+    q, k, v, ctx.world, *ctx.options = inputs
+    ctx.save_for_backward(q, k, v, *output)
+    ctx.mark_non_differentiable(output[1])
+
+
+def _gradients_of_attention(context, gradient, _):
+    return *_attention_backward(*context.saved_tensors, gradient, context.world, *context.options), *[None] * 6
+
+
+_attention.register_autograd(_gradients_of_attention, setup_context=_keep_attention)
+
+
 def _world(name):
     world = worlds.get(name)
     if world is None:
@@ -413,6 +472,56 @@ class _Product:
         _lend(device, [each for each in tensors if each is not None])
         _native.plan_enqueue(self.plan, device.stream(), *[(0 if tensor is None else tensor.data_ptr(), *words)
                                                            for tensor, words in zip(tensors, self.words)])
+
+
+class _AttentionCall(typing.NamedTuple):
+    """What ranks have to agree on."""
+
+    shape: tuple  # batch, queries, keys and what is not used here, as native functions take them
+    options: tuple  # of Attention: heads, head_dim, dtype, then by name
+    is_backward: bool
+
+    @classmethod
+    def of(cls, q, k, v, causal, scale, window, soft_cap, rows_first, is_backward):
+        at, head = (1, 2) if rows_first else (2, 1)
+        named = (("kv_heads", k.shape[head]), ("value_dim", v.shape[3]), ("scale", scale), ("causal", causal), ("window", window), ("soft_cap", soft_cap),
+                 ("rows_first", rows_first))
+        found = cls((q.shape[0], q.shape[at], k.shape[at], 0, 0, 0), (q.shape[head], q.shape[3], q.dtype, named), is_backward)
+        batch, queries, keys = found.shape[:3]
+        rows = lambda heads, count, dim: (batch, count, heads, dim) if rows_first else (batch, heads, count, dim)
+        for word, tensor, wanted in (("k", k, rows(k.shape[head], keys, q.shape[3])), ("v", v, rows(k.shape[head], keys, v.shape[3]))):
+            if tuple(tensor.shape) != wanted:
+                raise InvalidArgumentError(f"attention: {word} is {list(tensor.shape)}; {list(wanted)} is accepted")
+        return found
+
+    def __str__(self):
+        heads, head_dim, dtype, _ = self.options
+        return (f"attention{' (backward)' if self.is_backward else ''} of {heads} heads of {head_dim}, batch {self.shape[0]}, {self.shape[1]} queries, "
+                f"{self.shape[2]} keys, {dtype}")
+
+
+class _PreparedAttention:
+    """An Attention of a world, for all shapes with the same options."""
+
+    def __init__(self, world, call):
+        self.world, self.call = world, call
+        key = Attention, call.options
+        if key not in world.collectives:
+            heads, head_dim, dtype, named = call.options
+            world.collectives[key] = Attention(world, heads, head_dim, dtype, **dict(named))
+        self.attention = world.collectives[key]
+        prepare = _native.attention_prepare_backward if call.is_backward else _native.attention_prepare
+        prepare(self.attention.handle, call.shape, *self.operands([16] * (9 if call.is_backward else 5)))  # only alignment counts
+
+    def operands(self, addresses):
+        """And those that are not given."""
+        return (*addresses, *[0] * ((14 if self.call.is_backward else 11) - len(addresses)))
+
+    def enqueue(self, rank, tensors):
+        device = self.world.device(rank)
+        _lend(device, tensors)
+        enqueue = _native.attention_backward if self.call.is_backward else _native.attention_enqueue
+        enqueue(self.attention.handle, device.stream(), self.call.shape, *self.operands([tensor.data_ptr() for tensor in tensors]))
 
 
 class _UnevenCall(typing.NamedTuple):

@@ -213,11 +213,40 @@ def check_operators(world):
     torch.library.opcheck(torch.ops.ditron.all_reduce.default, (x, world.name, "sum"))
     torch.library.opcheck(torch.ops.ditron.reduce_scatter.default, (x, world.name, "average"))
     torch.library.opcheck(torch.ops.ditron.all_to_all.default, (x, world.name))
+    q = torch.randn(1, 2, 17, 16, dtype=torch.float16, requires_grad=True)
+    torch.library.opcheck(torch.ops.ditron.attention.default, (q, q[:, :1].detach(), q[:, :1].detach(), world.name, True, None, 5, None, False),
+                          rtol=4e-3, atol=4e-3)
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_operators_are_registered_as_pytorch_wants(ranks):
     ditron.World(ranks, target="sim").run(check_operators)
+
+
+def check_attention(world, dtype, rows_first, compiled):
+    """Heads of each rank against PyTorch's own in fp32, with gradients."""
+    numbers = torch.Generator().manual_seed(world.rank)
+    given = [torch.randn(2, heads, rows, 32, generator=numbers).to(dtype) for heads, rows in ((4, 40), (2, 50), (2, 50), (4, 40))]
+    q, k, v = (each.clone().requires_grad_() for each in given[:3])
+    turn = (lambda each: each.transpose(1, 2)) if rows_first else (lambda each: each)
+    attend = lambda q, k, v: ditron.torch.attention(q, k, v, world, causal=True, rows_first=rows_first, soft_cap=5.0)
+    attend = torch.compile(attend, fullgraph=True, backend="aot_eager") if compiled else attend
+    out = turn(attend(turn(q), turn(k), turn(v)))
+    out.backward(given[3])
+    whole = [each.float().requires_grad_() for each in given[:3]]
+    scores = whole[0] @ whole[1].repeat_interleave(2, 1).transpose(2, 3) / 32 ** 0.5
+    hidden = torch.ones(40, 50).triu(11).bool()
+    expected = torch.softmax((5 * torch.tanh(scores / 5)).masked_fill(hidden, -torch.inf), -1) @ whole[2].repeat_interleave(2, 1)
+    expected.backward(given[3].float())
+    close(out, expected)
+    for each, of_it in zip((q, k, v), whole):
+        close(each.grad, of_it.grad)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("rows_first, compiled", [(False, False), (True, False), (True, True)])
+def test_attention(dtype, rows_first, compiled):
+    ditron.World(2, target="sim").run(check_attention, getattr(torch, dtype), rows_first, compiled)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "uint8", "bool", "float8_e4m3fn"])
