@@ -1,0 +1,55 @@
+//===- AttentionHeads.h - From a projection's rows to Q and a cache of K and V ------------------------------------*- C++ -*-===//
+//
+// What a layer of attention does between the projection to Q, K and V and attention: RMSNorm of the heads of Q and K, rotation by the
+// position (rotary embedding), and keys and values put to their places in the cache, all in one launch. Positions, offsets and tables are read on
+// the device. Device code: kernels/attention/heads.py.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_OPS_LAYERS_ATTENTIONHEADS_H
+#define DITRON_OPS_LAYERS_ATTENTIONHEADS_H
+
+#include "ditron/ops/KernelLaunch.h"
+#include "ditron/ops/attention_decode/DecodeProblem.h"
+
+namespace ditron::ops {
+
+/// How heads of Q and K are turned by their token's position.
+struct RotaryEmbedding {
+  int64_t dim = 0; ///< The first columns of a head that are turned, an even number; 0: none.
+  /// Pairs are columns 2j and 2j + 1, instead of j and j + dim / 2.
+  bool interleaved = false;
+};
+
+struct AttentionHeadsProblem {
+  int64_t tokens = 0, batch = 1;
+  int64_t heads = 1, kvHeads = 1;  ///< Of the rank.
+  int64_t headDim = 128;           ///< A power of two.
+  DataType dtype = DataType::BF16; ///< bf16 or fp16.
+  KeyLayout keys = {};
+  RotaryEmbedding rotary = {};
+  std::optional<double> normEpsilon = std::nullopt; ///< Heads of Q and K are normed.
+};
+
+/// Memory of a rank; null of what the problem does not have.
+struct AttentionHeadsOperands {
+  runtime::Pointer rows;         ///< [tokens, (heads + 2 kvHeads) headDim]: of each token heads of Q, of K, of V.
+  runtime::Pointer q;            ///< Result [tokens, heads, headDim].
+  runtime::Pointer keys, values; ///< The cache, as problem.keys says.
+  runtime::Pointer lengths; ///< i32 [batch]: keys of each sequence with those of these tokens, which are its last ones.
+  runtime::Pointer
+      offsets; ///< i32 [batch + 1]: where each sequence's tokens begin, at last their number. Null: a token each.
+  runtime::Pointer table;        ///< i32, as problem.keys says.
+  runtime::Pointer qNorm, kNorm; ///< [headDim] of the problem's type.
+  runtime::Pointer rotary;       ///< fp32 [positions, rotary.dim]: of each angle the cosine, then of each the sine.
+};
+
+/// Tokens behind the last offset go to no cache, nor does that of a sequence whose length is 0.
+Expected<PreparedCall> prepareAttentionHeads(runtime::KernelProvider &kernels, runtime::Rank &rank,
+                                             const AttentionHeadsProblem &problem,
+                                             const AttentionHeadsOperands &operands);
+
+/// Whether heads of so many columns can be turned so.
+Status verifyRotary(std::string_view operation, const RotaryEmbedding &rotary, int64_t headDim);
+
+} // namespace ditron::ops
+#endif // DITRON_OPS_LAYERS_ATTENTIONHEADS_H
