@@ -30,22 +30,6 @@ Status convertRouter(const Given &given, std::string_view name, Options &options
   return Status::ok();
 }
 
-/// Of the ranks of this process, read with read(weights).
-template <typename Weights, typename Read>
-Expected<std::vector<Weights>> toWeights(const runtime::World &world, const ditron_moe_weights_t *const *weights,
-                                         uint32_t count, const Read &read) {
-  DITRON_RETURN_IF_ERROR(checkGiven(weights, "the weights"));
-  if (count != world.numRanks())
-    return invalidArgument(fmt::format("weights of {} ranks are given; there are {}", count, world.numRanks()));
-  std::vector<Weights> converted(world.numRanks());
-  for (uint32_t id : world.localRanks()) {
-    DITRON_RETURN_IF_ERROR(checkGiven(weights[id], fmt::format("the weights of rank {}", id)));
-    DITRON_ASSIGN_OR_RETURN(const ditron_moe_weights_t own, readStruct(weights[id], "ditron_moe_weights_t"));
-    converted[id] = read(own);
-  }
-  return converted;
-}
-
 /// A layer, and what follows its calls where it is for training.
 template <typename Forward, typename Backward> struct Layer {
   explicit Layer(Forward made) : forward(std::move(made)) {}
@@ -261,8 +245,8 @@ ditron_status_t ditron_tensor_parallel_moe_create(ditron_context_h context,
         return ops::TensorParallelMoeWeights{given(own.router, type), given(own.bias, DataType::F32),
                                              given(own.up, type), given(own.down, type)};
       };
-      DITRON_ASSIGN_OR_RETURN(const auto own,
-                              toWeights<ops::TensorParallelMoeWeights>(world, weights, weight_count, read));
+      DITRON_ASSIGN_OR_RETURN(const auto own, toWeights<ops::TensorParallelMoeWeights>(world, weights, weight_count,
+                                                                                       "ditron_moe_weights_t", read));
       DITRON_ASSIGN_OR_RETURN(auto forward, ops::TensorParallelMoe::create(world, kernels, converted, own));
       auto made = std::make_unique<TensorParallelLayer>(std::move(forward));
       if (all.training) {
@@ -320,8 +304,8 @@ ditron_status_t ditron_expert_parallel_moe_create(ditron_context_h context,
                                              .sharedUp = given(own.shared_up, type),
                                              .sharedDown = given(own.shared_down, type)};
       };
-      DITRON_ASSIGN_OR_RETURN(const auto own,
-                              toWeights<ops::ExpertParallelMoeWeights>(world, weights, weight_count, read));
+      DITRON_ASSIGN_OR_RETURN(const auto own, toWeights<ops::ExpertParallelMoeWeights>(world, weights, weight_count,
+                                                                                       "ditron_moe_weights_t", read));
       DITRON_ASSIGN_OR_RETURN(auto forward, ops::ExpertParallelMoe::create(world, kernels, converted, own));
       auto made = std::make_unique<ExpertParallelLayer>(std::move(forward));
       if (all.training) {

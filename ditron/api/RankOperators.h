@@ -80,6 +80,22 @@ Status prepareEach(Handle *handle, std::string_view what, const Prepare &prepare
   return Status::ok();
 }
 
+/// A layer's weights of the ranks of this process, read with read(weights); `type` is the structure's name.
+template <typename Weights, typename Raw, typename Read>
+Expected<std::vector<Weights>> toWeights(const runtime::World &world, const Raw *const *weights, uint32_t count,
+                                         std::string_view type, const Read &read) {
+  DITRON_RETURN_IF_ERROR(checkGiven(weights, "the weights"));
+  if (count != world.numRanks())
+    return invalidArgument(fmt::format("weights of {} ranks are given; there are {}", count, world.numRanks()));
+  std::vector<Weights> converted(world.numRanks());
+  for (uint32_t id : world.localRanks()) {
+    DITRON_RETURN_IF_ERROR(checkGiven(weights[id], fmt::format("the weights of rank {}", id)));
+    DITRON_ASSIGN_OR_RETURN(const Raw own, readStruct(weights[id], type));
+    converted[id] = read(own);
+  }
+  return converted;
+}
+
 inline runtime::Pointer given(const void *address, DataType type) { return {const_cast<void *>(address), type}; }
 
 } // namespace ditron::api

@@ -131,6 +131,7 @@ typedef struct ditron_tensor_parallel_moe *ditron_tensor_parallel_moe_h;
 typedef struct ditron_expert_parallel_moe *ditron_expert_parallel_moe_h;
 typedef struct ditron_attention *ditron_attention_h;
 typedef struct ditron_attention_decode *ditron_attention_decode_h;
+typedef struct ditron_tensor_parallel_attention *ditron_tensor_parallel_attention_h;
 typedef struct ditron_program *ditron_program_h;
 
 /* A tensor where it lies. Checked against what an operator expects, so that a wrong size is an error and no wild access. */
@@ -941,6 +942,79 @@ DITRON_API ditron_status_t ditron_attention_decode_prepare(ditron_attention_deco
 DITRON_API ditron_status_t ditron_attention_decode_enqueue(ditron_attention_decode_h decode, ditron_stream_h stream,
                                                            const ditron_attention_decode_operands_t *operands,
                                                            int64_t batch);
+
+/* A layer of attention whose heads are dealt out to the ranks, for prefill and decoding with a cache of keys. ops/tensor_parallel_attention.md.
+ *   q, k, v = x Wqkv^T (+ bias), heads of q and k normed and rotated;  k, v to the cache;  y = attention(q, cache) Wout^T, causal
+ * Rank r has the heads of Q from r * heads / ranks on, and of K and V from r * kv_heads / ranks on (rounded down) as many as kv_heads / ranks, at
+ * least one. */
+typedef struct ditron_tensor_parallel_attention_options {
+  size_t struct_size;
+  ditron_dtype_t dtype; /* bf16, fp16. Zero (bool) means bf16. */
+  int64_t hidden;
+  int64_t heads;    /* Of all ranks, whose number divides them. */
+  int64_t kv_heads; /* Divides heads; the number of ranks divides it, or is a multiple of it: then ranks have the same head. 0: heads */
+  int64_t head_dim; /* 16, 32, 64, 128 or 256. */
+  double scale;     /* 0: 1 / sqrt(head_dim) */
+  int64_t rotary_dim;          /* First columns of a head that its position turns; 0: none. */
+  uint32_t rotary_interleaved; /* 0: pairs are columns j and j + rotary_dim / 2; 1: 2j and 2j + 1. */
+  double norm_epsilon;         /* Of RMSNorm of the heads of Q and K; 0: they are not normed. */
+  uint32_t qkv_bias;           /* 1: there is one. */
+  uint32_t dealt; /* 0: every rank has all tokens; 1: rank r has x and y of those from r * ceil(tokens / ranks) on, at most that many. */
+  int64_t max_tokens; /* Of a prefill, on all ranks together. */
+  int64_t max_batch;  /* Sequences of a call, 1 to 4096. */
+  int64_t max_keys;   /* Of a sequence. */
+  int64_t page_size;  /* Keys of a page of the cache, a multiple of 16; 0: no pages. */
+  int64_t pages;      /* With page_size: of the cache. */
+  uint32_t unfused;   /* 1: each step on all ranks before the next. */
+  uint32_t concurrent_calls; /* As of ditron_operator_options_t. */
+} ditron_tensor_parallel_attention_options_t;
+
+/* Of one rank, of the layer's type; they stay where they are as long as the layer. */
+typedef struct ditron_tensor_parallel_attention_weights {
+  size_t struct_size;
+  const void *qkv; /* [own heads of Q, then of K, then of V, head_dim each; hidden] */
+  const void *out; /* [hidden, own heads of Q * head_dim] */
+  const void *qkv_bias;        /* With qkv_bias: one for each row of qkv. */
+  const void *q_norm, *k_norm; /* With norm_epsilon: [head_dim], the same on all ranks. */
+  const float *rotary; /* With rotary_dim: [max_keys, rotary_dim]: for each position of each angle the cosine, then of each the sine. */
+} ditron_tensor_parallel_attention_weights_t;
+
+typedef struct ditron_tensor_parallel_attention_operands {
+  size_t struct_size;
+  const void *x; /* [tokens, hidden], or the rank's rows */
+  void *y;       /* Result, like x. */
+  /* The cache: [pages, page_size, own kv heads, head_dim], without pages [max_batch, max_keys, own kv heads, head_dim]. Finite numbers also where no
+   * key is yet: zeros at first. */
+  void *keys, *values;
+  const int32_t *lengths; /* [batch]: keys of each sequence with those of this call, its last ones. 0: the sequence is not there. */
+  const int32_t *offsets; /* Prefill: [batch + 1]: where each sequence's tokens begin, at last their number. */
+  const int32_t *table;   /* With page_size: [batch, ceil(max_keys / page_size)] */
+} ditron_tensor_parallel_attention_operands_t;
+
+/* `weights`: [weight_count], one for each rank; those of ranks of other processes may be null. Collective where ranks are processes. */
+DITRON_API ditron_status_t ditron_tensor_parallel_attention_create(
+    ditron_context_h context, const ditron_tensor_parallel_attention_options_t *options,
+    const ditron_tensor_parallel_attention_weights_t *const *weights, uint32_t weight_count,
+    ditron_tensor_parallel_attention_h *layer);
+DITRON_API void ditron_tensor_parallel_attention_destroy(ditron_tensor_parallel_attention_h layer);
+/* Elements of a rank's cache of K, and of that of V; 0 for null. */
+DITRON_API int64_t ditron_tensor_parallel_attention_cache_elements(ditron_tensor_parallel_attention_h layer);
+/* Compile and load what calls need on all ranks of this process, of so many tokens and sequences, none of which has more than `longest` tokens; before
+ * the first call anywhere. What was not prepared is prepared when it is called, which a capture refuses. */
+DITRON_API ditron_status_t ditron_tensor_parallel_attention_prepare_prefill(ditron_tensor_parallel_attention_h layer,
+                                                                            int64_t tokens, int64_t batch,
+                                                                            int64_t longest);
+DITRON_API ditron_status_t ditron_tensor_parallel_attention_prepare_decode(ditron_tensor_parallel_attention_h layer,
+                                                                           int64_t batch);
+/* Tokens of several sequences, one sequence behind the other, perhaps behind keys that are there. Rows of y behind the last offset are any numbers.
+ * Every rank makes the same sequence of calls, on one stream after the other; they may be captured, and are replayed with what is in memory then. */
+DITRON_API ditron_status_t ditron_tensor_parallel_attention_prefill(
+    ditron_tensor_parallel_attention_h layer, ditron_stream_h stream,
+    const ditron_tensor_parallel_attention_operands_t *operands, int64_t tokens, int64_t batch, int64_t longest);
+/* The same of one token of each sequence. */
+DITRON_API ditron_status_t ditron_tensor_parallel_attention_decode(
+    ditron_tensor_parallel_attention_h layer, ditron_stream_h stream,
+    const ditron_tensor_parallel_attention_operands_t *operands, int64_t batch);
 
 /* One message of a group: to, or from, a rank. */
 typedef struct ditron_message {
