@@ -928,6 +928,72 @@ public:
   }
 };
 
+/// A layer of attention whose heads are dealt out to the ranks (ditron_tensor_parallel_attention_prefill, _decode).
+class TensorParallelAttention
+    : public detail::Owner<ditron_tensor_parallel_attention_h, ditron_tensor_parallel_attention_destroy> {
+public:
+  using Owner::Owner;
+
+  /// As ditron_tensor_parallel_attention_options_t.
+  struct Options {
+    ditron_dtype_t dtype = DITRON_BF16;
+    int64_t hidden = 0, heads = 1, kvHeads = 0, headDim = 128;
+    std::optional<double> scale = std::nullopt;
+    int64_t rotaryDim = 0;
+    bool rotaryInterleaved = false;
+    std::optional<double> normEpsilon = std::nullopt;
+    bool qkvBias = false;
+    bool dealt = false;
+    int64_t maxTokens = 0, maxBatch = 1, maxKeys = 0;
+    int64_t pageSize = 0, pages = 0;
+    bool unfused = false;
+    uint32_t concurrentCalls = 0;
+  };
+  /// As ditron_tensor_parallel_attention_weights_t.
+  struct Weights {
+    const void *qkv = nullptr, *out = nullptr, *qkvBias = nullptr, *qNorm = nullptr, *kNorm = nullptr;
+    const float *rotary = nullptr;
+  };
+  /// As ditron_tensor_parallel_attention_operands_t; null for what is not given.
+  struct Operands {
+    const void *x = nullptr;
+    void *y = nullptr, *keys = nullptr, *values = nullptr;
+    const int32_t *lengths = nullptr, *offsets = nullptr, *table = nullptr;
+
+    ditron_tensor_parallel_attention_operands_t raw() const {
+      ditron_tensor_parallel_attention_operands_t raw;
+      DITRON_INIT(raw);
+      raw.x = x;
+      raw.y = y;
+      raw.keys = keys;
+      raw.values = values;
+      raw.lengths = lengths;
+      raw.offsets = offsets;
+      raw.table = table;
+      return raw;
+    }
+  };
+
+  /// Elements of a rank's cache of K, and of that of V.
+  int64_t cacheElements() const { return ditron_tensor_parallel_attention_cache_elements(handle); }
+  /// Before the first call anywhere, for every size of a call.
+  Status preparePrefill(int64_t tokens, int64_t batch, int64_t longest) {
+    return Status::of(ditron_tensor_parallel_attention_prepare_prefill(handle, tokens, batch, longest));
+  }
+  Status prepareDecode(int64_t batch) {
+    return Status::of(ditron_tensor_parallel_attention_prepare_decode(handle, batch));
+  }
+  Status prefill(Stream &stream, const Operands &operands, int64_t tokens, int64_t batch, int64_t longest) {
+    const auto raw = operands.raw();
+    return Status::of(
+        ditron_tensor_parallel_attention_prefill(handle, stream.get(), &raw, tokens, batch, longest));
+  }
+  Status decode(Stream &stream, const Operands &operands, int64_t batch) {
+    const auto raw = operands.raw();
+    return Status::of(ditron_tensor_parallel_attention_decode(handle, stream.get(), &raw, batch));
+  }
+};
+
 /// Groups of messages between pairs of ranks (ditron_send_receive_enqueue).
 class SendReceive : public detail::Owner<ditron_send_receive_h, ditron_send_receive_destroy> {
 public:
@@ -1195,6 +1261,48 @@ public:
     raw.concurrent_calls = options.concurrentCalls;
     return detail::make<AttentionDecode, ditron_attention_decode_h>(
         [&](ditron_attention_decode_h *decode) { return ditron_attention_decode_create(handle, &raw, decode); });
+  }
+  /// `weights`: by rank; those of ranks of other processes are not looked at.
+  Expected<TensorParallelAttention>
+  createTensorParallelAttention(const TensorParallelAttention::Options &options,
+                                const std::vector<TensorParallelAttention::Weights> &weights) {
+    ditron_tensor_parallel_attention_options_t raw;
+    DITRON_INIT(raw);
+    raw.dtype = options.dtype;
+    raw.hidden = options.hidden;
+    raw.heads = options.heads;
+    raw.kv_heads = options.kvHeads;
+    raw.head_dim = options.headDim;
+    raw.scale = options.scale.value_or(0.0);
+    raw.rotary_dim = options.rotaryDim;
+    raw.rotary_interleaved = options.rotaryInterleaved;
+    raw.norm_epsilon = options.normEpsilon.value_or(0.0);
+    raw.qkv_bias = options.qkvBias;
+    raw.dealt = options.dealt;
+    raw.max_tokens = options.maxTokens;
+    raw.max_batch = options.maxBatch;
+    raw.max_keys = options.maxKeys;
+    raw.page_size = options.pageSize;
+    raw.pages = options.pages;
+    raw.unfused = options.unfused;
+    raw.concurrent_calls = options.concurrentCalls;
+    std::vector<ditron_tensor_parallel_attention_weights_t> each(weights.size());
+    std::vector<const ditron_tensor_parallel_attention_weights_t *> given;
+    for (size_t i = 0; i < weights.size(); ++i) {
+      DITRON_INIT(each[i]);
+      each[i].qkv = weights[i].qkv;
+      each[i].out = weights[i].out;
+      each[i].qkv_bias = weights[i].qkvBias;
+      each[i].q_norm = weights[i].qNorm;
+      each[i].k_norm = weights[i].kNorm;
+      each[i].rotary = weights[i].rotary;
+      given.push_back(&each[i]);
+    }
+    return detail::make<TensorParallelAttention, ditron_tensor_parallel_attention_h>(
+        [&](ditron_tensor_parallel_attention_h *layer) {
+          return ditron_tensor_parallel_attention_create(handle, &raw, given.data(),
+                                                         static_cast<uint32_t>(given.size()), layer);
+        });
   }
   Expected<SendReceive> createSendReceive(ditron_dtype_t dtype) {
     return detail::make<SendReceive, ditron_send_receive_h>(

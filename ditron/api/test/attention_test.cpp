@@ -1,8 +1,9 @@
-//===- attention_test.cpp - Attention, forward, backward and of a decoder, through the interface ------------------===//
+//===- attention_test.cpp - Attention, forward, backward, of a decoder, and layers, through the interface -------===//
 #include "ditron/api/test/ApiTest.h"
 
 #include <ditron/ditron.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <random>
@@ -234,6 +235,88 @@ TEST_F(CppAttention, DecodeOnARankAndOverRanks) {
   }
 }
 
+/// Tokens dealt out and replicated are one layer, and a prefill and a step of decoding a longer prefill.
+TEST_F(CppAttention, TensorParallelAttentionForms) {
+  constexpr int64_t hidden = 32, heads = 4, dim = 16, page = 16, tokens = 7, rows = 3 * heads / ranks * dim;
+  std::vector<Half> qkv[ranks], back[ranks], bias[ranks], norm[ranks], keys[ranks], values[ranks], x[ranks], y[ranks];
+  std::vector<float> rotary[ranks];
+  std::vector<int32_t> table[ranks], words[ranks];
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    qkv[rank] = drawn(rows * hidden, rank), back[rank] = drawn(hidden * heads / ranks * dim, 5 + rank);
+    bias[rank] = drawn(rows, 9 + rank), norm[rank] = drawn(dim, 3);
+    for (int i = 0; i < 2 * page * dim; ++i)
+      rotary[rank].push_back(std::cos(0.1f * static_cast<float>(i)));
+    keys[rank].assign(3 * page * heads / ranks * dim, Half(0)), values[rank] = keys[rank];
+    x[rank].resize(tokens * hidden), y[rank].resize(x[rank].size());
+    table[rank] = {2, 1}, words[rank] = {tokens, 0, tokens};
+    for (auto *each :
+         {&qkv[rank], &back[rank], &bias[rank], &norm[rank], &keys[rank], &values[rank], &x[rank], &y[rank]})
+      lend(rank, *each);
+    lend(rank, rotary[rank]), lend(rank, table[rank]), lend(rank, words[rank]);
+  }
+  TensorParallelAttention::Options options;
+  options.dtype = DITRON_F16;
+  options.hidden = hidden, options.heads = heads, options.headDim = dim;
+  options.rotaryDim = dim, options.normEpsilon = 1e-5, options.qkvBias = true;
+  options.maxTokens = tokens, options.maxKeys = 2 * page, options.pageSize = page, options.pages = 3;
+  std::vector<TensorParallelAttention::Weights> weights;
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    weights.push_back({qkv[rank].data(), back[rank].data(), bias[rank].data(), norm[rank].data(), norm[rank].data(),
+                       rotary[rank].data()});
+  const std::vector<Half> whole = drawn(tokens * hidden, 30);
+  /// y of the tokens from `first` on, of a call that has them.
+  const auto call = [&](TensorParallelAttention &layer, int64_t first, int64_t count, bool decodes, bool dealt) {
+    std::vector<Half> result;
+    const int64_t most = dealt ? (count + ranks - 1) / ranks : count;
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      const int64_t begin = dealt ? rank * most : 0, own = std::clamp<int64_t>(count - begin, 0, most);
+      std::copy_n(whole.begin() + (first + begin) * hidden, own * hidden, x[rank].begin());
+      words[rank] = {static_cast<int32_t>(first + count), 0, static_cast<int32_t>(count)};
+      TensorParallelAttention::Operands operands{x[rank].data(),      y[rank].data(),     keys[rank].data(),
+                                                 values[rank].data(), words[rank].data(), words[rank].data() + 1,
+                                                 table[rank].data()};
+      const Status status =
+          decodes ? layer.decode(streams[rank], operands, 1) : layer.prefill(streams[rank], operands, count, 1, count);
+      EXPECT_TRUE(status.ok()) << status.message();
+    }
+    EXPECT_TRUE(context->synchronize().ok());
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+      if (dealt || rank == 0)
+        result.insert(result.end(), y[rank].begin(),
+                      y[rank].begin() + std::clamp<int64_t>(count - (dealt ? rank * most : 0), 0, most) * hidden);
+    return result;
+  };
+  std::vector<Half> wanted;
+  for (bool dealt : {false, true}) {
+    options.dealt = dealt;
+    TensorParallelAttention layer = context->createTensorParallelAttention(options, weights).value();
+    EXPECT_EQ(layer.cacheElements(), 3 * page * heads / ranks * dim);
+    for (const Status &status : {layer.preparePrefill(tokens, 1, tokens), layer.prepareDecode(1)})
+      ASSERT_TRUE(status.ok()) << status.message();
+    const std::vector<Half> all = call(layer, 0, tokens, false, dealt);
+    std::vector<Half> parts = call(layer, 0, tokens - 1, false, dealt);
+    const std::vector<Half> last = call(layer, tokens - 1, 1, true, dealt);
+    parts.insert(parts.end(), last.begin(), last.end());
+    wanted = dealt ? wanted : all;
+    double size = 0;
+    ASSERT_EQ(all.size(), wanted.size());
+    ASSERT_EQ(parts.size(), wanted.size());
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      size += std::fabs(static_cast<float>(wanted[i]));
+      ASSERT_NEAR(all[i], wanted[i], 2e-2) << i;
+      ASSERT_NEAR(parts[i], wanted[i], 2e-2) << i;
+    }
+    EXPECT_GT(size, 10);
+    EXPECT_THAT(layer.prepareDecode(2).message(), HasSubstr("2 sequences; 1 to 1 (maxBatch)"));
+    EXPECT_THAT(layer.decode(streams[0], {}, 1).message(), HasSubstr("operand x is a null pointer"));
+  }
+  options.kvHeads = 3;
+  EXPECT_THAT(context->createTensorParallelAttention(options, weights).status().message(), HasSubstr("4 heads on 3"));
+  weights.pop_back();
+  EXPECT_THAT(context->createTensorParallelAttention(options, weights).status().message(),
+              HasSubstr("weights of 1 ranks are given; there are 2"));
+}
+
 TEST_F(CppAttention, WhatIsWrongIsNamed) {
   Attention::Options options;
   options.headDim = 48;
@@ -260,7 +343,10 @@ TEST_F(CppAttention, WhatIsWrongIsNamed) {
   EXPECT_THAT(decode.enqueue(streams[0], {}, 1).message(), HasSubstr("operand q is a null pointer"));
   EXPECT_EQ(ditron_attention_enqueue(nullptr, streams[0].get(), nullptr, nullptr), DITRON_INVALID_ARGUMENT);
   EXPECT_EQ(ditron_attention_decode_prepare(nullptr, 1, 0), DITRON_INVALID_ARGUMENT);
+  EXPECT_EQ(ditron_tensor_parallel_attention_prepare_decode(nullptr, 1), DITRON_INVALID_ARGUMENT);
+  EXPECT_EQ(ditron_tensor_parallel_attention_cache_elements(nullptr), 0);
   ditron_attention_destroy(nullptr);
+  ditron_tensor_parallel_attention_destroy(nullptr);
   ditron_attention_decode_destroy(nullptr);
 }
 
