@@ -196,11 +196,151 @@ static PyObject *attention_decode_enqueue(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
+/* The weights of each rank: a tuple, by rank, of None or (qkv, out, qkv_bias, q_norm, k_norm, rotary). */
+struct weights {
+  uint32_t count;
+  ditron_tensor_parallel_attention_weights_t *of;
+  const ditron_tensor_parallel_attention_weights_t **pointers;
+};
+
+static void free_weights(struct weights *weights) {
+  PyMem_Free(weights->of);
+  PyMem_Free((void *)weights->pointers);
+}
+
+/* To be freed by the caller; 0 with an exception. */
+static int read_weights(PyObject *tuple, struct weights *weights) {
+  memset(weights, 0, sizeof(*weights));
+  const Py_ssize_t size = PyTuple_Size(tuple);
+  if (size < 0)
+    return 0;
+  weights->count = (uint32_t)size;
+  weights->of = PyMem_Calloc((size_t)(size ? size : 1), sizeof(*weights->of));
+  weights->pointers = PyMem_Calloc((size_t)(size ? size : 1), sizeof(*weights->pointers));
+  if (!weights->of || !weights->pointers) {
+    free_weights(weights);
+    PyErr_NoMemory();
+    return 0;
+  }
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    PyObject *item = PyTuple_GetItem(tuple, i);
+    if (item == Py_None)
+      continue;
+    unsigned long long a[6];
+    if (!PyArg_ParseTuple(item, "KKKKKK", &a[0], &a[1], &a[2], &a[3], &a[4], &a[5])) {
+      free_weights(weights);
+      return 0;
+    }
+    ditron_tensor_parallel_attention_weights_t *own = &weights->of[i];
+    own->struct_size = sizeof(*own);
+    own->qkv = handle(a[0]);
+    own->out = handle(a[1]);
+    own->qkv_bias = handle(a[2]);
+    own->q_norm = handle(a[3]);
+    own->k_norm = handle(a[4]);
+    own->rotary = handle(a[5]);
+    weights->pointers[i] = own;
+  }
+  return 1;
+}
+
+/* dtype, hidden, heads, kv_heads, head_dim, scale, rotary_dim, rotary_interleaved, norm_epsilon, qkv_bias, dealt, max_tokens, max_batch,
+ * max_keys, page_size, pages, unfused, concurrent_calls, weights */
+static PyObject *tensor_parallel_attention_create(PyObject *self, PyObject *args) {
+  unsigned long long context;
+  long long hidden, heads, kv_heads, head_dim, rotary_dim, tokens, batch, keys, page_size, pages;
+  int dtype;
+  PyObject *given;
+  ditron_tensor_parallel_attention_options_t options;
+  DITRON_INIT(options);
+  if (!PyArg_ParseTuple(args, "KiLLLLdLIdIILLLLLIIO", &context, &dtype, &hidden, &heads, &kv_heads, &head_dim,
+                        &options.scale, &rotary_dim, &options.rotary_interleaved, &options.norm_epsilon,
+                        &options.qkv_bias, &options.dealt, &tokens, &batch, &keys, &page_size, &pages,
+                        &options.unfused, &options.concurrent_calls, &given))
+    return NULL;
+  options.dtype = (ditron_dtype_t)dtype;
+  options.hidden = hidden;
+  options.heads = heads;
+  options.kv_heads = kv_heads;
+  options.head_dim = head_dim;
+  options.rotary_dim = rotary_dim;
+  options.max_tokens = tokens;
+  options.max_batch = batch;
+  options.max_keys = keys;
+  options.page_size = page_size;
+  options.pages = pages;
+  struct weights weights;
+  if (!read_weights(given, &weights))
+    return NULL;
+  ditron_tensor_parallel_attention_h layer;
+  ditron_status_t status;
+  Py_BEGIN_ALLOW_THREADS status = ditron.tensor_parallel_attention_create(handle(context), &options, weights.pointers,
+                                                                          weights.count, &layer);
+  Py_END_ALLOW_THREADS free_weights(&weights);
+  return status == DITRON_OK ? from_handle(layer) : raise_status(status);
+}
+
+DESTROY(tensor_parallel_attention)
+
+static PyObject *tensor_parallel_attention_cache_elements(PyObject *self, PyObject *args) {
+  unsigned long long layer;
+  if (!PyArg_ParseTuple(args, "K", &layer))
+    return NULL;
+  return PyLong_FromLongLong(ditron.tensor_parallel_attention_cache_elements(handle(layer)));
+}
+
+/* tokens, batch, longest */
+static PyObject *tensor_parallel_attention_prepare_prefill(PyObject *self, PyObject *args) {
+  unsigned long long layer;
+  long long tokens, batch, longest;
+  if (!PyArg_ParseTuple(args, "KLLL", &layer, &tokens, &batch, &longest))
+    return NULL;
+  CHECK_UNLOCKED(ditron.tensor_parallel_attention_prepare_prefill(handle(layer), tokens, batch, longest));
+  Py_RETURN_NONE;
+}
+
+/* batch */
+static PyObject *tensor_parallel_attention_prepare_decode(PyObject *self, PyObject *args) {
+  unsigned long long layer;
+  long long batch;
+  if (!PyArg_ParseTuple(args, "KL", &layer, &batch))
+    return NULL;
+  CHECK_UNLOCKED(ditron.tensor_parallel_attention_prepare_decode(handle(layer), batch));
+  Py_RETURN_NONE;
+}
+
+/* tokens, batch, longest (0: a step of decoding), x, y, keys, values, lengths, offsets, table */
+static PyObject *tensor_parallel_attention_enqueue(PyObject *self, PyObject *args) {
+  unsigned long long layer, stream, a[7];
+  long long tokens, batch, longest;
+  if (!PyArg_ParseTuple(args, "KKLLLKKKKKKK", &layer, &stream, &tokens, &batch, &longest, &a[0], &a[1], &a[2], &a[3],
+                        &a[4], &a[5], &a[6]))
+    return NULL;
+  ditron_tensor_parallel_attention_operands_t operands;
+  DITRON_INIT(operands);
+  operands.x = handle(a[0]);
+  operands.y = handle(a[1]);
+  operands.keys = handle(a[2]);
+  operands.values = handle(a[3]);
+  operands.lengths = handle(a[4]);
+  operands.offsets = handle(a[5]);
+  operands.table = handle(a[6]);
+  if (longest == 0)
+    CHECK_UNLOCKED(ditron.tensor_parallel_attention_decode(handle(layer), handle(stream), &operands, batch));
+  else
+    CHECK_UNLOCKED(ditron.tensor_parallel_attention_prefill(handle(layer), handle(stream), &operands, tokens, batch,
+                                                            longest));
+  Py_RETURN_NONE;
+}
+
 int add_attention(PyObject *module) {
   static PyMethodDef methods[] = {METHOD(attention_create) METHOD(attention_destroy) METHOD(attention_prepare)
                                       METHOD(attention_enqueue) METHOD(attention_prepare_backward)
                                           METHOD(attention_backward) METHOD(attention_decode_create)
                                               METHOD(attention_decode_destroy) METHOD(attention_decode_prepare)
-                                                  METHOD(attention_decode_enqueue){NULL, NULL, 0, NULL}};
+                                                  METHOD(attention_decode_enqueue) METHOD(tensor_parallel_attention_create)
+  METHOD(tensor_parallel_attention_destroy) METHOD(tensor_parallel_attention_cache_elements)
+ METHOD(tensor_parallel_attention_prepare_prefill) METHOD(tensor_parallel_attention_prepare_decode)
+ METHOD(tensor_parallel_attention_enqueue){NULL, NULL, 0, NULL}};
   return PyModule_AddFunctions(module, methods);
 }

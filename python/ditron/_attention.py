@@ -1,9 +1,9 @@
 """Attention on each rank by itself, forward and backward; AttentionDecode, with few queries over many keys, on each rank or over keys spread over the
-ranks. Tensors are contiguous; offsets, lengths and tables are int32, log-sum-exp, sinks and slopes float32."""
+ranks; the layer TensorParallelAttention. Tensors are contiguous; offsets, lengths and tables are int32, log-sum-exp, sinks and slopes float32."""
 from . import _native
 from ._collectives import _count
 from ._errors import InvalidArgumentError
-from ._named import NamedOperands
+from ._named import NamedOperands, rows_of
 from ._transfers import _element_type
 from ._values import BY_SIGNATURE
 
@@ -181,3 +181,106 @@ class AttentionDecode(_Attention):
             _native.attention_decode_enqueue(self.handle, device.stream(), batch, *addresses)
         self.spread({"q": q, "k": k, "v": v, "out": out, "lengths": lengths, "table": table, "lse": lse}, call)
         return out
+
+
+class TensorParallelAttention(_Attention):
+    """A layer of attention whose heads are dealt out to the ranks, for prefill and decoding with a cache of keys:
+    q, k, v = x @ qkv.T; heads of q and k normed and rotated; k, v to the cache; y = attention(q, cache) @ out.T, causal.
+
+        rows = ditron.TensorParallelAttention.qkv_rows(heads, kv_heads, head_dim, world.ranks, rank)     # of [Q; K; V]
+        weights = [{"qkv": qkv[rows].contiguous(), "out": out.chunk(world.ranks, 1)[rank].contiguous()} ...]
+        layer = ditron.TensorParallelAttention(world, weights, hidden=4096, heads=32, kv_heads=8, head_dim=128, dtype=torch.bfloat16, max_tokens=8192,
+                                               max_batch=64, max_keys=32768, page_size=128, pages=2048)
+        layer.prepare_prefill(tokens, batch, longest)
+        layer.prepare_decode(batch)
+        layer.prefill(x, y, keys, values, lengths, offsets, table=table, longest=longest)
+        layer.decode(x, y, keys, values, lengths, table=table)              # captured once, replayed for every token
+
+    weights: by local rank a dictionary of qkv [own heads of q, of k, of v; hidden], out [hidden, own heads * head_dim], and with the options that need them
+    qkv_bias, q_norm and k_norm [head_dim] (norm_epsilon), rotary float32 [max_keys, rotary_dim]: for each position of each angle the cosine, then of each
+    the sine. They stay where they are.
+
+    x and y [tokens, hidden]; with `dealt` the rank's rows, of which it has those from rank * ceil(tokens / ranks) on. keys and values:
+    [pages, page_size, own kv heads, head_dim] (with page_size) and table [batch, ceil(max_keys / page_size)], or [max_batch, max_keys, own kv heads,
+    head_dim], zeros at first. lengths [batch]: keys of each sequence with those of the call, its last ones; 0: it is not there. offsets [batch + 1]: where
+    each sequence's tokens begin, at last their number."""
+
+    name = "tensor_parallel_attention"
+
+    def __init__(self, world, weights, hidden, heads, head_dim, dtype, max_tokens, max_batch, max_keys, *, kv_heads=None, scale=None, rotary_dim=0,
+                 rotary_interleaved=False, norm_epsilon=None, dealt=False, page_size=0, pages=0, unfused=False, concurrent_calls=0):
+        self.type, self.hidden, self.dealt, self.world = _element_type(self.name, dtype), hidden, dealt, world
+        kv_heads = kv_heads or heads
+        own, own_kv = heads // world.ranks, max(kv_heads // world.ranks, 1)
+        rows = (own + 2 * own_kv) * head_dim
+        self.cache = (pages, page_size, own_kv, head_dim) if page_size else (max_batch, max_keys, own_kv, head_dim)
+        self.table = -(-max_keys // page_size) if page_size else None
+        weights = [weights] if isinstance(weights, dict) else list(weights)
+        if len(weights) != len(world.local_ranks):
+            raise InvalidArgumentError(f"{self.name}: this process has {len(world.local_ranks)} ranks; weights of {len(weights)} are given")
+        self.shapes = {"qkv": (rows, hidden), "out": (hidden, own * head_dim), "qkv_bias": (rows,), "q_norm": (head_dim,), "k_norm": (head_dim,),
+                       "rotary": (max_keys, rotary_dim)}
+        unknown = {word for each in weights for word in each} - set(self.shapes)
+        if unknown:
+            raise InvalidArgumentError(f"{self.name}: weights named {', '.join(sorted(unknown))}; accepted are {', '.join(self.shapes)}")
+        self.weights = dict(zip(world.local_ranks, weights))
+        addresses = [None] * world.ranks
+        for rank in world.local_ranks:
+            self.at(rank, lambda device: addresses.__setitem__(device.rank, self.lend_weights(device)))
+        has_bias = any(each.get("qkv_bias") is not None for each in weights)
+        super().__init__(world, _native.tensor_parallel_attention_create, _native.tensor_parallel_attention_destroy, BY_SIGNATURE[self.type].number, hidden,
+                         heads, kv_heads, head_dim, scale or 0.0, rotary_dim, rotary_interleaved, norm_epsilon or 0.0, has_bias, dealt, max_tokens, max_batch,
+                         max_keys, page_size, pages, unfused, concurrent_calls, tuple(addresses))
+
+    @staticmethod
+    def qkv_rows(heads, kv_heads, head_dim, ranks, rank):
+        """Which rows of [Q; K; V], (heads + 2 * kv_heads) * head_dim of them, a rank's qkv has, in their order."""
+        own, own_kv, first_kv = heads // ranks, max(kv_heads // ranks, 1), rank * kv_heads // ranks
+        parts = ((rank * own, own), (heads + first_kv, own_kv), (heads + kv_heads + first_kv, own_kv))
+        return [row for first, count in parts for row in range(first * head_dim, (first + count) * head_dim)]
+
+    def lend_weights(self, device):
+        """The addresses of a rank's weights, which its kernels may touch until the world is synchronised."""
+        given = {word: self.weights[device.rank].get(word) for word in self.shapes}
+        self.shaped(given, self.shapes)
+        return tuple(self.addresses(device, given, [(word, "fp32" if word == "rotary" else self.type, None) for word in self.shapes]))
+
+    def prepare_prefill(self, tokens, batch, longest):
+        """Compiles and loads what calls with so many tokens (of all ranks together) and sequences need, none of which has more than `longest` tokens, on all
+        ranks of this process; before the first call anywhere."""
+        _native.tensor_parallel_attention_prepare_prefill(self.handle, tokens, batch, longest)
+
+    def prepare_decode(self, batch):
+        """The same for steps of decoding."""
+        _native.tensor_parallel_attention_prepare_decode(self.handle, batch)
+
+    def prefill(self, x, y, keys, values, lengths, offsets, *, table=None, longest=None, tokens=None):
+        """Tokens of several sequences, one sequence behind the other, perhaps behind keys that are there. Rows of y behind the last offset are any numbers.
+        `longest`: the most tokens of a sequence, all by default. `tokens`: with `dealt`, where the ranks' x are not equally long. Lists of tensors by
+        local rank, or single ones of this process's rank, in world.run of this thread's. Enqueued; gives `y`."""
+        self.run(dict(x=x, y=y, keys=keys, values=values, lengths=lengths, offsets=offsets, table=table), tokens, longest)
+        return y
+
+    def decode(self, x, y, keys, values, lengths, *, table=None):
+        """One token of each sequence. Gives `y`."""
+        self.run(dict(x=x, y=y, keys=keys, values=values, lengths=lengths, offsets=None, table=table), None, 0)
+        return y
+
+    def run(self, tensors, tokens, longest):
+        def call(device, given):
+            own, batch = rows_of(self.name, "x", given["x"], self.hidden), _count(given["lengths"])
+            count = batch if longest == 0 else tokens or (own * self.world.ranks if self.dealt else own)
+            part = -(-count // self.world.ranks)
+            wanted = min(max(count - device.rank * part, 0), part) if self.dealt else count
+            if own != wanted:
+                raise InvalidArgumentError(f"{self.name}: x has {own} rows; rank {device.rank} has {wanted} of {count} tokens")
+            if self.table and given["table"] is None:
+                raise InvalidArgumentError(f"{self.name}: table is missing, which says where the pages of each sequence are")
+            if longest != 0 and given["offsets"] is None:
+                raise InvalidArgumentError(f"{self.name}: offsets are missing, which say where each sequence's tokens begin")
+            self.shaped(given, {"keys": self.cache, "values": self.cache, "offsets": (batch + 1,), **({"table": (batch, self.table)} if self.table else {})})
+            addresses = self.addresses(device, given, (("x", self.type, None), ("y", self.type, own * self.hidden), ("keys", self.type, None),
+                                                       ("values", self.type, None), ("lengths", "i32", None), ("offsets", "i32", None), ("table", "i32", None)))
+            self.lend_weights(device)
+            _native.tensor_parallel_attention_enqueue(self.handle, device.stream(), count, batch, count if longest is None else longest, *addresses)
+        self.spread(tensors, call)

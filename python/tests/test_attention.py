@@ -147,6 +147,90 @@ def test_decode_over_ranks(world):
             np.testing.assert_allclose(first[sequence, head], attend(q[sequence, head], k, v)[0], atol=3e-3)
 
 
+class Layer:
+    """A layer of attention in float64, of fp16 weights."""
+
+    HIDDEN, DIM, KEYS = 32, 16, 48
+
+    def __init__(self, heads, kv_heads, seed=0):
+        self.heads, self.kv_heads = heads, kv_heads
+        rows = (heads + 2 * kv_heads) * self.DIM
+        self.qkv, self.out = draw(seed, rows, self.HIDDEN), draw(seed + 1, self.HIDDEN, heads * self.DIM)
+        self.bias, self.q_norm, self.k_norm = draw(seed + 2, rows), draw(seed + 3, self.DIM), draw(seed + 4, self.DIM)
+        angles = np.outer(np.arange(self.KEYS), 100.0 ** (-np.arange(self.DIM // 2) * 2 / self.DIM))
+        self.rotary = np.concatenate([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+
+    def weights(self, ranks, rank):
+        rows = ditron.TensorParallelAttention.qkv_rows(self.heads, self.kv_heads, self.DIM, ranks, rank)
+        part = self.heads // ranks * self.DIM
+        return {"qkv": self.qkv[rows], "qkv_bias": self.bias[rows], "out": np.ascontiguousarray(self.out[:, rank * part:(rank + 1) * part]),
+                "q_norm": self.q_norm, "k_norm": self.k_norm, "rotary": self.rotary}
+
+    def turned(self, values, norm):
+        """[tokens, heads, dim] with norm and rotation."""
+        values = values / np.sqrt((values ** 2).mean(axis=2, keepdims=True) + 1e-5) * norm.astype(np.float64)
+        half = self.DIM // 2
+        cosine, sine = (self.rotary[:len(values), None, part].astype(np.float64) for part in (slice(half), slice(half, None)))
+        first, second = values[..., :half], values[..., half:]
+        return np.concatenate([first * cosine - second * sine, second * cosine + first * sine], axis=2)
+
+    def __call__(self, x):
+        rows = (x.astype(np.float64) @ self.qkv.T + self.bias).reshape(len(x), -1, self.DIM)
+        q, k = self.turned(rows[:, :self.heads], self.q_norm), self.turned(rows[:, self.heads:self.heads + self.kv_heads], self.k_norm)
+        v, group = rows[:, self.heads + self.kv_heads:], self.heads // self.kv_heads
+        attended = [attend(q[:, head], k[:, head // group], v[:, head // group], True)[0] for head in range(self.heads)]
+        return np.concatenate(attended, axis=1) @ self.out.T
+
+
+@pytest.mark.parametrize("dealt, kv_heads", [(False, 2), (True, 1)])
+def test_tensor_parallel_attention(world, dealt, kv_heads):
+    """Two sequences in pages: a prefill of both, then steps of decoding, in threads."""
+    model, counts, steps = Layer(4, kv_heads), (5, 9), 3
+    layer = ditron.TensorParallelAttention(world, [model.weights(RANKS, rank) for rank in range(RANKS)], model.HIDDEN, 4, model.DIM, np.float16, 14, 2,
+                                           model.KEYS, kv_heads=kv_heads, rotary_dim=model.DIM, norm_epsilon=1e-5, dealt=dealt, page_size=16, pages=6)
+    layer.prepare_prefill(14, 2, 9)
+    layer.prepare_decode(2)
+    x = [draw(50 + sequence, count + steps, model.HIDDEN) for sequence, count in enumerate(counts)]
+    calls = [np.concatenate([each[:count] for each, count in zip(x, counts)])]
+    calls += [np.stack([each[count + step] for each, count in zip(x, counts)]) for step in range(steps)]
+
+    def program(world):
+        cache = [np.zeros(layer.cache, np.float16) for _ in range(2)]
+        table, results = np.array([[5, 3, 1], [0, 2, 4]], np.int32), []
+        for number, given in enumerate(calls):
+            part = -(-len(given) // RANKS)
+            own = given[world.rank * part:(world.rank + 1) * part].copy() if dealt else given.copy()
+            y, lengths = np.zeros_like(own), np.array(counts, np.int32) + number
+            if number == 0:
+                assert layer.prefill(own, y, *cache, lengths, np.array([0, 5, 14], np.int32), table=table, longest=9) is y
+            else:
+                assert layer.decode(own, y, *cache, lengths, table=table) is y
+            world.synchronize()
+            results.append(y)
+        return results
+
+    results = world.run(program)
+    wanted = [model(each) for each in x]
+    for number in range(len(calls)):
+        found = np.concatenate([each[number] for each in results]) if dealt else results[1][number]
+        if number == 0:
+            expected = np.concatenate([each[:count] for each, count in zip(wanted, counts)])
+        else:
+            expected = np.stack([each[count + number - 1] for each, count in zip(wanted, counts)])
+        np.testing.assert_allclose(found, expected, atol=2e-2)
+    x, words = calls[1], np.ones(2, np.int32)
+    given = lambda: (x.copy(), np.zeros_like(x), np.zeros(layer.cache, np.float16), np.zeros(layer.cache, np.float16), words)
+    for text, call in [("table is missing", lambda world: layer.decode(*(each[:1] if dealt else each for each in given()[:2]), *given()[2:])),
+                       ("offsets are missing", lambda world: layer.prefill(*given(), None, table=np.zeros((2, 3), np.int32), tokens=4 if dealt else None)),
+                       (r"keys is \[1\]; \[6, 16, 1, 16\] is accepted", lambda world: layer.decode(*(each[:1] if dealt else each for each in given()[:2]), np.zeros(1, np.float16),
+                                                                                   *given()[3:], table=np.zeros((2, 3), np.int32)))]:
+        with pytest.raises(ditron.InvalidArgumentError, match=text):
+            world.run(call)
+    with pytest.raises(ditron.InvalidArgumentError, match=r"out is \[32, 64\]; \[32, 32\] is accepted"):
+        ditron.TensorParallelAttention(world, [{"qkv": model.weights(RANKS, 0)["qkv"], "out": model.out}] * RANKS, model.HIDDEN, 4, model.DIM, np.float16,
+                                       4, 1, 4, kv_heads=kv_heads)
+
+
 def test_what_is_wrong(world):
     attention = ditron.Attention(world, 4, 32, np.float16, kv_heads=2)
     paged = ditron.Attention(world, 4, 32, np.float16, page_size=16)
