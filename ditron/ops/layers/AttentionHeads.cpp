@@ -36,10 +36,12 @@ Expected<PreparedCall> prepareAttentionHeads(runtime::KernelProvider &kernels, r
     runtime::Pointer pointer;
     DataType type;
   };
+  const bool hasPlaces = operands.places.address != nullptr, isUniform = problem.uniform.has_value();
   for (const Operand &operand :
-       {Operand{"rows", true, operands.rows, type}, Operand{"q", true, operands.q, type},
+       {Operand{"rows", true, operands.rows, type}, Operand{"q", operands.q.address != nullptr, operands.q, type},
         Operand{"keys", true, operands.keys, type}, Operand{"values", true, operands.values, type},
-        Operand{"lengths", true, operands.lengths, DataType::I32},
+        Operand{"lengths", !hasPlaces && !isUniform, operands.lengths, DataType::I32},
+        Operand{"positions", hasPlaces, operands.positions, DataType::I32},
         Operand{"table", isPaged, operands.table, DataType::I32}, Operand{"qNorm", isNormed, operands.qNorm, type},
         Operand{"kNorm", isNormed, operands.kNorm, type}, Operand{"rotary", isRotated, operands.rotary, DataType::F32}})
     if (operand.isTaken)
@@ -51,10 +53,8 @@ Expected<PreparedCall> prepareAttentionHeads(runtime::KernelProvider &kernels, r
   call.grid = {static_cast<uint32_t>(problem.tokens),
                static_cast<uint32_t>(ceilDivide(problem.heads + 2 * problem.kvHeads, blockHeads)), 1};
   call.arguments = {{"rows_ptr", operands.rows},
-                    {"q_ptr", operands.q},
                     {"k_ptr", operands.keys},
                     {"v_ptr", operands.values},
-                    {"lengths_ptr", operands.lengths},
                     {"batch", problem.batch},
                     {"heads", problem.heads},
                     {"kv_heads", problem.kvHeads},
@@ -64,7 +64,12 @@ Expected<PreparedCall> prepareAttentionHeads(runtime::KernelProvider &kernels, r
                     {"HEAD_DIM", problem.headDim},
                     {"BATCH", std::bit_ceil(static_cast<uint64_t>(problem.batch))},
                     {"BLOCK_HEADS", blockHeads},
+                    {"GROUPS", problem.groups},
+                    {"q_ptr", orNone(operands.q)},
+                    {"lengths_ptr", orNone(operands.lengths)},
                     {"offsets_ptr", orNone(operands.offsets)},
+                    {"places_ptr", orNone(operands.places)},
+                    {"positions_ptr", orNone(operands.positions)},
                     {"table_ptr", orNone(isPaged, operands.table)},
                     {"q_weight_ptr", orNone(isNormed, operands.qNorm)},
                     {"k_weight_ptr", orNone(isNormed, operands.kNorm)},
@@ -73,6 +78,9 @@ Expected<PreparedCall> prepareAttentionHeads(runtime::KernelProvider &kernels, r
                     {"INTERLEAVED", problem.rotary.interleaved}};
   if (isPaged)
     call.arguments.insert(call.arguments.end(), {{"table_stride", keys.tableStride}, {"PAGE", keys.pageSize}});
+  if (problem.uniform)
+    call.arguments.insert(call.arguments.end(), {{"rows_of_sequence", problem.uniform->rowsOfSequence},
+                                                 {"first_position", problem.uniform->firstPosition}});
   if (isNormed)
     call.arguments.push_back({"epsilon", *problem.normEpsilon});
   return PreparedCall::create(kernels, rank, call);

@@ -20,27 +20,37 @@ struct RotaryEmbedding {
   bool interleaved = false;
 };
 
+/// Tokens that the host knows the places of: as many of each sequence, at places from 0 on.
+struct UniformTokens {
+  int64_t rowsOfSequence = 1;
+  int64_t firstPosition = 0;
+};
+
 struct AttentionHeadsProblem {
   int64_t tokens = 0, batch = 1;
-  int64_t heads = 1, kvHeads = 1;  ///< Of the rank.
+  int64_t heads = 1, kvHeads = 1; ///< In a row.
+  int64_t groups = 1;             ///< A row has heads of Q, of K, of V in each of so many groups, one behind the other.
   int64_t headDim = 128;           ///< A power of two.
   DataType dtype = DataType::BF16; ///< bf16 or fp16.
   KeyLayout keys = {};
   RotaryEmbedding rotary = {};
   std::optional<double> normEpsilon = std::nullopt; ///< Heads of Q and K are normed.
+  std::optional<UniformTokens> uniform = std::nullopt;
 };
 
 /// Memory of a rank; null of what the problem does not have.
 struct AttentionHeadsOperands {
   runtime::Pointer rows;         ///< [tokens, (heads + 2 kvHeads) headDim]: of each token heads of Q, of K, of V.
-  runtime::Pointer q;            ///< Result [tokens, heads, headDim].
+  runtime::Pointer q = {};       ///< Result [tokens, heads, headDim]; may be null.
   runtime::Pointer keys, values; ///< The cache, as problem.keys says.
-  runtime::Pointer lengths; ///< i32 [batch]: keys of each sequence with those of these tokens, which are its last ones.
-  runtime::Pointer
-      offsets; ///< i32 [batch + 1]: where each sequence's tokens begin, at last their number. Null: a token each.
-  runtime::Pointer table;        ///< i32, as problem.keys says.
-  runtime::Pointer qNorm, kNorm; ///< [headDim] of the problem's type.
-  runtime::Pointer rotary;       ///< fp32 [positions, rotary.dim]: of each angle the cosine, then of each the sine.
+  /// i32 [batch]: keys of each sequence with those of these tokens, which are its last ones; with offsets, i32 [batch + 1], where each sequence's
+  /// tokens begin, at last their number, else each has one.
+  runtime::Pointer lengths = {}, offsets = {};
+  /// Instead of lengths, i32 [batch]: where the token of each sequence goes among the sequence's keys here, -1: nowhere; and its position.
+  runtime::Pointer places = {}, positions = {};
+  runtime::Pointer table = {};             ///< i32, as problem.keys says.
+  runtime::Pointer qNorm = {}, kNorm = {}; ///< [headDim] of the problem's type.
+  runtime::Pointer rotary = {}; ///< fp32 [positions, rotary.dim]: of each angle the cosine, then of each the sine.
 };
 
 /// Tokens behind the last offset go to no cache, nor does that of a sequence whose length is 0.
