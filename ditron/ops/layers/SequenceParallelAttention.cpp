@@ -22,6 +22,7 @@ SequenceParallelAttention::create(runtime::World &world, runtime::KernelProvider
   if (options.heads < 1 || options.kvHeads < 1 || options.heads % ranks != 0 || options.kvHeads % ranks != 0)
     return invalidArgument(fmt::format("{}: {} heads and {} of K and V over {} ranks, which must divide both",
                                        operation, options.heads, options.kvHeads, ranks));
+  DITRON_RETURN_IF_ERROR(verifyRotary(operation, options.rotary, options.headDim));
   SequenceParallelAttention layer;
   layer.optionValues = options;
   layer.kernels = &kernels;
@@ -41,9 +42,32 @@ SequenceParallelAttention::create(runtime::World &world, runtime::KernelProvider
     return behind.status().withContext(operation);
   layer.before = std::move(before).value();
   layer.behind = std::move(behind).value();
-  layer.attention.resize(ranks);
-  for (uint32_t id : world.localRanks())
-    layer.attention[id] = std::make_unique<KeptPlans<PreparedCall>>();
+  layer.ofRanks.resize(ranks);
+  for (uint32_t id : world.localRanks()) {
+    runtime::Rank &rank = world.rank(id);
+    auto own = std::make_unique<PerRank>();
+    if (layer.changesHeads()) {
+      const int64_t rows = options.batch * options.maxTokens * options.headDim, keys = rows * options.kvHeads / ranks;
+      DITRON_ASSIGN_OR_RETURN(own->q, rank.allocate(options.dtype, rows * options.heads / ranks, "sequence_q"));
+      DITRON_ASSIGN_OR_RETURN(own->keys, rank.allocate(options.dtype, keys, "sequence_keys"));
+      DITRON_ASSIGN_OR_RETURN(own->values, rank.allocate(options.dtype, keys, "sequence_values"));
+    }
+    layer.ofRanks[id] = std::move(own);
+  }
+  if (!options.cache)
+    return layer;
+  DITRON_ASSIGN_OR_RETURN(layer.spread, SpreadKeys::create(world, kernels,
+                                                           {.batch = options.batch,
+                                                            .hidden = options.hidden,
+                                                            .heads = options.heads,
+                                                            .kvHeads = options.kvHeads,
+                                                            .headDim = options.headDim,
+                                                            .dtype = options.dtype,
+                                                            .scale = options.scale,
+                                                            .rotary = options.rotary,
+                                                            .normEpsilon = options.normEpsilon,
+                                                            .maxRows = RowShards(options.maxTokens, ranks).rowsPerRank,
+                                                            .cache = *options.cache}));
   return layer;
 }
 
@@ -59,6 +83,50 @@ std::vector<int64_t> SequenceParallelAttention::qkvRows(const Options &options, 
     }
   }
   return rows;
+}
+
+Expected<PreparedCall> SequenceParallelAttention::makeHeads(runtime::Rank &rank, int64_t tokens,
+                                                            const Weights &weights) const {
+  const PerRank &own = *ofRanks[rank.id()];
+  AttentionHeadsProblem problem;
+  problem.tokens = optionValues.batch * tokens;
+  problem.batch = optionValues.batch;
+  problem.heads = optionValues.heads / ranks;
+  problem.kvHeads = optionValues.kvHeads / ranks;
+  problem.headDim = optionValues.headDim;
+  problem.dtype = optionValues.dtype;
+  problem.keys = KeyLayout::keysFirst(problem.kvHeads, tokens, problem.headDim);
+  problem.rotary = optionValues.rotary;
+  problem.normEpsilon = optionValues.normEpsilon;
+  problem.uniform = UniformTokens{.rowsOfSequence = tokens};
+  AttentionHeadsOperands operands;
+  operands.rows = before.result(rank.id());
+  operands.q = own.q;
+  operands.keys = own.keys;
+  operands.values = own.values;
+  operands.qNorm = weights.qNorm;
+  operands.kNorm = weights.kNorm;
+  operands.rotary = weights.rotary;
+  return prepareAttentionHeads(*kernels, rank, problem, operands);
+}
+
+Expected<SequenceParallelAttention::Plan> SequenceParallelAttention::makePlan(runtime::Rank &rank, int64_t tokens,
+                                                                              const Weights &weights) const {
+  Plan plan;
+  DITRON_ASSIGN_OR_RETURN(plan.attention, makeAttention(rank, tokens));
+  if (!changesHeads())
+    return plan;
+  DITRON_ASSIGN_OR_RETURN(plan.heads, makeHeads(rank, tokens, weights));
+  std::vector<std::pair<std::string_view, runtime::Pointer Weights::*>> names;
+  if (optionValues.normEpsilon)
+    names.insert(names.end(), {{"q_weight_ptr", &Weights::qNorm}, {"k_weight_ptr", &Weights::kNorm}});
+  if (optionValues.rotary.dim != 0)
+    names.emplace_back("rotary_ptr", &Weights::rotary);
+  for (const auto &[name, pointer] : names) {
+    DITRON_ASSIGN_OR_RETURN(const uint32_t parameter, plan.heads->pointerParameter(name));
+    plan.pointers.emplace_back(parameter, pointer);
+  }
+  return plan;
 }
 
 Expected<PreparedCall> SequenceParallelAttention::makeAttention(runtime::Rank &rank, int64_t tokens) const {
@@ -77,7 +145,13 @@ Expected<PreparedCall> SequenceParallelAttention::makeAttention(runtime::Rank &r
   problem.q = problem.keys = {.batch = tokens * columns, .head = depth, .row = columns};
   problem.out = {.batch = tokens * heads * depth, .head = depth, .row = heads * depth};
   problem.tile = optionValues.attentionTile;
-  const runtime::Pointer q = before.result(rank.id()), k = q + heads * depth, v = k + kvHeads * depth;
+  runtime::Pointer q = before.result(rank.id()), k = q + heads * depth, v = k + kvHeads * depth;
+  if (changesHeads()) {
+    const PerRank &own = *ofRanks[rank.id()];
+    problem.q = problem.out;
+    problem.keys = {.batch = tokens * kvHeads * depth, .head = depth, .row = kvHeads * depth};
+    q = own.q, k = own.keys, v = own.values;
+  }
   Expected<PreparedCall> call = prepareHeadAttention(*kernels, rank, problem, q, k, v, behind.operand(rank.id()));
   return call.isOk() ? std::move(call) : call.status().withContext(operation);
 }
@@ -85,23 +159,86 @@ Expected<PreparedCall> SequenceParallelAttention::makeAttention(runtime::Rank &r
 Status SequenceParallelAttention::prepare(runtime::Rank &rank, int64_t tokens) {
   DITRON_RETURN_IF_ERROR(before.prepare(rank, tokens));
   DITRON_RETURN_IF_ERROR(behind.prepare(rank, tokens, optionValues.hidden));
-  KeptPlans<PreparedCall> &kept = *attention[rank.id()];
+  if (spread) {
+    const RowShards shards(tokens, ranks);
+    DITRON_RETURN_IF_ERROR(spread->prepareFill(rank, shards.rowsOf(rank.id()), shards.firstRowOf(rank.id())));
+  }
+  KeptPlans<Plan> &kept = ofRanks[rank.id()]->kept;
   if (kept.has({tokens})) // graphs may have its kernel
     return Status::ok();
-  DITRON_ASSIGN_OR_RETURN(PreparedCall made, makeAttention(rank, tokens));
+  const runtime::Pointer any = before.result(rank.id()); // Only types and alignment matter.
+  DITRON_ASSIGN_OR_RETURN(
+      Plan made,
+      makePlan(rank, tokens, {.qkv = any, .out = any, .qNorm = any, .kNorm = any, .rotary = any.as(DataType::F32)}));
   kept.keep({tokens}, std::move(made));
   return Status::ok();
 }
 
+SpreadKeysMemory SequenceParallelAttention::memoryOf(const Weights &weights, const Cache &cache) const {
+  return {.x = {},
+          .y = {},
+          .qkv = weights.qkv,
+          .out = weights.out,
+          .qNorm = weights.qNorm,
+          .kNorm = weights.kNorm,
+          .rotary = weights.rotary,
+          .keys = cache.keys,
+          .values = cache.values,
+          .table = cache.table};
+}
+
+Status SequenceParallelAttention::verifyDecodes() const {
+  if (spread)
+    return Status::ok();
+  return invalidArgument(fmt::format("{}: the layer was made without a cache", operation));
+}
+
 Status SequenceParallelAttention::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer x,
-                                          const Weights &weights, runtime::Pointer y, int64_t tokens) {
+                                          const Weights &weights, runtime::Pointer y, int64_t tokens,
+                                          const std::optional<Cache> &cache) {
+  const DataType type = optionValues.dtype;
+  if (cache)
+    DITRON_RETURN_IF_ERROR(verifyDecodes());
+  if (optionValues.normEpsilon)
+    for (auto [name, pointer] : {std::pair("qNorm", weights.qNorm), std::pair("kNorm", weights.kNorm)})
+      DITRON_RETURN_IF_ERROR(verifyAlignedPointer(operation, name, pointer, type));
+  if (optionValues.rotary.dim != 0)
+    DITRON_RETURN_IF_ERROR(verifyAlignedPointer(operation, "rotary", weights.rotary, DataType::F32));
+  if (cache) {
+    const RowShards shards(tokens, ranks);
+    SpreadKeysMemory memory = memoryOf(weights, *cache);
+    memory.x = x;
+    DITRON_RETURN_IF_ERROR(spread->fill(rank, stream, memory, shards.rowsOf(rank.id()), shards.firstRowOf(rank.id())));
+  }
   DITRON_RETURN_IF_ERROR(before.enqueue(rank, stream, x, weights.qkv, tokens));
-  DITRON_ASSIGN_OR_RETURN(PreparedCall * call,
-                          attention[rank.id()]->find(
+  DITRON_ASSIGN_OR_RETURN(Plan * plan,
+                          ofRanks[rank.id()]->kept.find(
                               operation, stream, {tokens}, [&] { return fmt::format("{} tokens", tokens); },
-                              [&] { return makeAttention(rank, tokens); }));
-  DITRON_RETURN_IF_ERROR(call->enqueue(stream));
+                              [&] { return makePlan(rank, tokens, weights); }));
+  if (plan->heads) {
+    for (const auto &[parameter, pointer] : plan->pointers)
+      DITRON_RETURN_IF_ERROR(plan->heads->setPointer(parameter, weights.*pointer));
+    DITRON_RETURN_IF_ERROR(plan->heads->enqueue(stream));
+  }
+  DITRON_RETURN_IF_ERROR(plan->attention.enqueue(stream));
   return behind.enqueue(rank, stream, weights.out, y, tokens, optionValues.hidden);
+}
+
+Status SequenceParallelAttention::prepareDecode(runtime::Rank &rank, int64_t batch) {
+  DITRON_RETURN_IF_ERROR(verifyDecodes());
+  return spread->prepareDecode(rank, batch);
+}
+
+Status SequenceParallelAttention::decode(runtime::Rank &rank, runtime::Stream &stream, const Weights &weights,
+                                         const DecodeOperands &operands, int64_t batch) {
+  DITRON_RETURN_IF_ERROR(verifyDecodes());
+  SpreadKeysMemory memory = memoryOf(weights, operands.cache);
+  memory.x = operands.x;
+  memory.y = operands.y;
+  memory.lengths = operands.lengths;
+  memory.places = operands.places;
+  memory.positions = operands.positions;
+  return spread->decode(rank, stream, memory, batch);
 }
 
 } // namespace ditron::ops
