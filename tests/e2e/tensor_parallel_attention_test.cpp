@@ -5,9 +5,7 @@
 // K and V, norm, rotation, bias, tokens dealt out and replicated; what is refused.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "KernelTest.h"
-#include "ditron/ops/Reference.h"
-#include "ditron/ops/attention/AttentionReference.h"
+#include "AttentionLayerModel.h"
 #include "ditron/ops/layers/TensorParallelAttention.h"
 
 #include <fmt/format.h>
@@ -22,108 +20,6 @@ using testing::HasSubstr;
 using Options = ops::TensorParallelAttentionOptions;
 
 constexpr int64_t sequences = 3;
-
-float roundedTo(DataType type, double value) {
-  std::byte bytes[8];
-  storeElement(type, bytes, value);
-  return static_cast<float>(loadElement(type, bytes));
-}
-
-std::vector<float> roundedTo(DataType type, const std::vector<double> &values) {
-  std::vector<float> result;
-  for (double value : values)
-    result.push_back(roundedTo(type, value));
-  return result;
-}
-
-std::vector<float> turned(const std::vector<float> &b, int64_t n, int64_t k) {
-  std::vector<float> result(b.size());
-  for (int64_t j = 0; j < n; ++j)
-    for (int64_t i = 0; i < k; ++i)
-      result[i * n + j] = b[j * k + i];
-  return result;
-}
-
-/// A layer's weights, and what it makes of whole sequences.
-struct LayerModel {
-  explicit LayerModel(const Options &options) : o(options) {
-    const auto drawn = [&](int64_t count, uint64_t seed) { return randomFloats(count, seed, -0.5, 0.5, o.dtype); };
-    qkv = drawn(columns() * o.hidden, 1);
-    out = drawn(o.hidden * width(), 2);
-    bias = drawn(columns(), 3);
-    qNorm = drawn(o.headDim, 4);
-    kNorm = drawn(o.headDim, 5);
-    for (int64_t position = 0; position < o.maxKeys; ++position)
-      for (bool isSine : {false, true})
-        for (int64_t j = 0; j < o.rotary.dim / 2; ++j) {
-          const double angle = static_cast<double>(position) * std::pow(100.0, -2.0 * j / o.rotary.dim);
-          rotary.push_back(static_cast<float>(isSine ? std::sin(angle) : std::cos(angle)));
-        }
-  }
-  int64_t columns() const { return (o.heads + 2 * o.kvHeads) * o.headDim; }
-  int64_t width() const { return o.heads * o.headDim; }
-
-  /// A head of Q or K as attention gets it.
-  std::vector<double> head(const float *values, const std::vector<float> &norm, int64_t position) const {
-    std::vector<double> result(values, values + o.headDim);
-    if (o.normEpsilon) {
-      double squares = 0;
-      for (double value : result)
-        squares += value * value;
-      for (int64_t d = 0; d < o.headDim; ++d)
-        result[d] *= norm[d] / std::sqrt(squares / o.headDim + *o.normEpsilon);
-    }
-    const int64_t half = o.rotary.dim / 2;
-    for (int64_t j = 0; j < half; ++j) {
-      const int64_t first = o.rotary.interleaved ? 2 * j : j, second = o.rotary.interleaved ? 2 * j + 1 : j + half;
-      const double cosine = rotary[position * o.rotary.dim + j], sine = rotary[position * o.rotary.dim + half + j];
-      const double a = result[first], b = result[second];
-      result[first] = a * cosine - b * sine;
-      result[second] = b * cosine + a * sine;
-    }
-    return result;
-  }
-
-  /// y [tokens, hidden] of a sequence's x.
-  std::vector<double> operator()(const std::vector<float> &x) const {
-    const auto tokens = static_cast<int64_t>(x.size()) / o.hidden;
-    std::vector<double> sums = ops::referenceProduct(x, turned(qkv, columns(), o.hidden), tokens, columns(), o.hidden);
-    if (o.qkvBias)
-      for (size_t i = 0; i < sums.size(); ++i)
-        sums[i] += bias[i % columns()];
-    std::vector<float> rows = roundedTo(o.dtype, sums);
-    for (int64_t token = 0; token < tokens; ++token)
-      for (int64_t h = 0; h < o.heads + o.kvHeads; ++h) {
-        float *values = rows.data() + token * columns() + h * o.headDim;
-        const std::vector<float> changed = roundedTo(o.dtype, head(values, h < o.heads ? qNorm : kNorm, token));
-        std::copy(changed.begin(), changed.end(), values);
-      }
-    const auto element = [&](int64_t firstHead) {
-      return [&, firstHead](int64_t, int64_t h, int64_t token, int64_t d) -> double {
-        return rows[token * columns() + (firstHead + h) * o.headDim + d];
-      };
-    };
-    const ops::AttentionReference plain({.heads = o.heads,
-                                         .kvHeads = o.kvHeads,
-                                         .queries = tokens,
-                                         .keys = tokens,
-                                         .headDim = o.headDim,
-                                         .causal = true,
-                                         .scale = o.scale},
-                                        element(0), element(o.heads), element(o.heads + o.kvHeads));
-    std::vector<double> attended;
-    for (int64_t token = 0; token < tokens; ++token)
-      for (int64_t h = 0; h < o.heads; ++h) {
-        const std::vector<double> row = plain.row(0, h, token).out;
-        attended.insert(attended.end(), row.begin(), row.end());
-      }
-    return ops::referenceProduct(roundedTo(o.dtype, attended), turned(out, o.hidden, width()), tokens, o.hidden,
-                                 width());
-  }
-
-  Options o;
-  std::vector<float> qkv, out, bias, qNorm, kNorm, rotary;
-};
 
 struct LayerCase {
   const char *name;
@@ -169,8 +65,7 @@ protected:
     Buffer qkv, out, bias, qNorm, kNorm, rotary, keys, values, lengths, offsets, table, x, y;
   };
 
-  void makeLayer(const LayerModel &model) {
-    const Options &o = model.o;
+  void makeLayer(const AttentionLayerModel &model, const Options &o) {
     const uint32_t ranks = world().numRanks();
     std::vector<ops::TensorParallelAttentionWeights> weights(ranks);
     for (uint32_t r = 0; r < ranks; ++r) {
@@ -195,7 +90,7 @@ protected:
                         .table = put(pages, "table", r)});
       PerRank &own = memory.back();
       if (o.rotary.dim)
-        own.rotary = putAs(DataType::F32, model.rotary, "rotary", r);
+        own.rotary = putAs(DataType::F32, model.angles, "rotary", r);
       weights[r] = {.qkv = own.qkv, .out = own.out};
       if (o.qkvBias)
         weights[r].qkvBias = own.bias;
@@ -278,11 +173,18 @@ TEST_P(TensorParallelAttentionCases, PrefillThenReplayedSteps) {
   const LayerCase &p = GetParam();
   REQUIRE_RANKS(p.ranks);
   start(p.ranks, seeded(p.ranks, p.ranks - 1));
-  const LayerModel model(optionsOf(p));
-  makeLayer(model);
+  const Options options = optionsOf(p);
+  AttentionLayerModel model = {.dtype = p.dtype, .hidden = options.hidden, .heads = p.heads, .kvHeads = p.kvHeads};
+  model.headDim = options.headDim;
+  model.scale = p.scale;
+  model.rotary = p.rotary;
+  model.normEpsilon = p.normEpsilon;
+  model.hasBias = p.bias;
+  model.draw(options.maxKeys);
+  makeLayer(model, options);
   if (HasFatalFailure())
     return;
-  const int64_t hidden = model.o.hidden;
+  const int64_t hidden = model.hidden;
   std::vector<std::vector<float>> x;
   std::vector<std::vector<double>> y;
   for (int64_t s = 0; s < sequences; ++s) {
