@@ -156,7 +156,15 @@ Expected<PreparedCall> SequenceParallelAttention::makeAttention(runtime::Rank &r
   return call.isOk() ? std::move(call) : call.status().withContext(operation);
 }
 
+Status SequenceParallelAttention::verifyTokens(int64_t tokens) const {
+  if (tokens < 1 || tokens > optionValues.maxTokens)
+    return invalidArgument(
+        fmt::format("{}: {} tokens; 1 to {} (maxTokens) are accepted", operation, tokens, optionValues.maxTokens));
+  return Status::ok();
+}
+
 Status SequenceParallelAttention::prepare(runtime::Rank &rank, int64_t tokens) {
+  DITRON_RETURN_IF_ERROR(verifyTokens(tokens));
   DITRON_RETURN_IF_ERROR(before.prepare(rank, tokens));
   DITRON_RETURN_IF_ERROR(behind.prepare(rank, tokens, optionValues.hidden));
   if (spread) {
@@ -196,6 +204,7 @@ Status SequenceParallelAttention::verifyDecodes() const {
 Status SequenceParallelAttention::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer x,
                                           const Weights &weights, runtime::Pointer y, int64_t tokens,
                                           const std::optional<Cache> &cache) {
+  DITRON_RETURN_IF_ERROR(verifyTokens(tokens));
   const DataType type = optionValues.dtype;
   if (cache)
     DITRON_RETURN_IF_ERROR(verifyDecodes());

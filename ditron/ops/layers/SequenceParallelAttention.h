@@ -99,6 +99,7 @@ private:
   Expected<PreparedCall> makeHeads(runtime::Rank &rank, int64_t tokens, const Weights &weights) const;
   Expected<PreparedCall> makeAttention(runtime::Rank &rank, int64_t tokens) const;
   Expected<Plan> makePlan(runtime::Rank &rank, int64_t tokens, const Weights &weights) const;
+  Status verifyTokens(int64_t tokens) const;
   Status verifyDecodes() const;
   SpreadKeysMemory memoryOf(const Weights &weights, const Cache &cache) const;
 
