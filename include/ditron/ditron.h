@@ -132,6 +132,7 @@ typedef struct ditron_expert_parallel_moe *ditron_expert_parallel_moe_h;
 typedef struct ditron_attention *ditron_attention_h;
 typedef struct ditron_attention_decode *ditron_attention_decode_h;
 typedef struct ditron_tensor_parallel_attention *ditron_tensor_parallel_attention_h;
+typedef struct ditron_sequence_parallel_attention *ditron_sequence_parallel_attention_h;
 typedef struct ditron_program *ditron_program_h;
 
 /* A tensor where it lies. Checked against what an operator expects, so that a wrong size is an error and no wild access. */
@@ -970,14 +971,15 @@ typedef struct ditron_tensor_parallel_attention_options {
 } ditron_tensor_parallel_attention_options_t;
 
 /* Of one rank, of the layer's type; they stay where they are as long as the layer. */
-typedef struct ditron_tensor_parallel_attention_weights {
+typedef struct ditron_attention_weights {
   size_t struct_size;
-  const void *qkv; /* [own heads of Q, then of K, then of V, head_dim each; hidden] */
-  const void *out; /* [hidden, own heads of Q * head_dim] */
-  const void *qkv_bias;        /* With qkv_bias: one for each row of qkv. */
+  /* Tensor parallel: [own heads of Q, then of K, then of V, head_dim each; hidden]; sequence parallel: the same of rank 0, then of rank 1 and so on. */
+  const void *qkv;
+  const void *out; /* Tensor parallel: [hidden, own heads of Q * head_dim]; sequence parallel: [hidden, heads * head_dim]. */
+  const void *qkv_bias;        /* With qkv_bias: one for each row of qkv. Tensor parallel only. */
   const void *q_norm, *k_norm; /* With norm_epsilon: [head_dim], the same on all ranks. */
   const float *rotary; /* With rotary_dim: [max_keys, rotary_dim]: for each position of each angle the cosine, then of each the sine. */
-} ditron_tensor_parallel_attention_weights_t;
+} ditron_attention_weights_t;
 
 typedef struct ditron_tensor_parallel_attention_operands {
   size_t struct_size;
@@ -994,7 +996,7 @@ typedef struct ditron_tensor_parallel_attention_operands {
 /* `weights`: [weight_count], one for each rank; those of ranks of other processes may be null. Collective where ranks are processes. */
 DITRON_API ditron_status_t ditron_tensor_parallel_attention_create(
     ditron_context_h context, const ditron_tensor_parallel_attention_options_t *options,
-    const ditron_tensor_parallel_attention_weights_t *const *weights, uint32_t weight_count,
+    const ditron_attention_weights_t *const *weights, uint32_t weight_count,
     ditron_tensor_parallel_attention_h *layer);
 DITRON_API void ditron_tensor_parallel_attention_destroy(ditron_tensor_parallel_attention_h layer);
 /* Elements of a rank's cache of K, and of that of V; 0 for null. */
@@ -1015,6 +1017,65 @@ DITRON_API ditron_status_t ditron_tensor_parallel_attention_prefill(
 DITRON_API ditron_status_t ditron_tensor_parallel_attention_decode(
     ditron_tensor_parallel_attention_h layer, ditron_stream_h stream,
     const ditron_tensor_parallel_attention_operands_t *operands, int64_t batch);
+
+/* A layer of attention whose tokens are dealt out to the ranks: rank r has those of a sequence from r * ceil(tokens / ranks) on, at most that many. Weights are
+ * whole on every rank; for attention the heads are dealt out instead. ops/sequence_parallel.md. With a cache steps of decoding follow, in which the keys of
+ * a sequence stay spread over the ranks. All ranks on one node. */
+typedef struct ditron_sequence_parallel_attention_options {
+  size_t struct_size;
+  ditron_dtype_t dtype; /* bf16, fp16. Zero (bool) means bf16. */
+  int64_t batch;        /* Sequences of a prefill; 0: 1. */
+  int64_t hidden;
+  int64_t heads, kv_heads; /* The number of ranks divides both; kv_heads divides heads; 0: heads. */
+  int64_t head_dim;        /* 16, 32, 64, 128 or 256. */
+  uint32_t not_causal;     /* 1: a token sees those behind it, too. */
+  double scale;            /* As of ditron_tensor_parallel_attention_options_t, like the next four. */
+  int64_t rotary_dim;
+  uint32_t rotary_interleaved;
+  double norm_epsilon;
+  int64_t max_tokens;  /* Of a sequence of a prefill, on all ranks together. */
+  uint32_t chunks;     /* Signals for the tokens that a rank gives another of a sequence, behind attention; 0: 1. */
+  int64_t cache_batch; /* Sequences of a step of decoding; 0: there is no cache, and no decoding. */
+  int64_t cache_keys;  /* With cache_batch: of a sequence, on one rank. */
+  int64_t page_size;   /* With cache_batch: keys of a page; 0: no pages. */
+  int64_t pages;       /* With page_size: of a rank's cache. */
+  uint32_t concurrent_calls; /* As of ditron_attention_decode_options_t. */
+} ditron_sequence_parallel_attention_options_t;
+
+typedef struct ditron_sequence_parallel_attention_operands {
+  size_t struct_size;
+  const void *x; /* Prefill: [batch, the rank's tokens, hidden]; decode: [batch, hidden], the same on all ranks */
+  void *y;       /* Result, like x; of a step of decoding the same bits on all ranks. */
+  /* The cache: [pages, page_size, kv_heads, head_dim], without pages [cache_batch, cache_keys, kv_heads, head_dim]. Null in a prefill that keeps no keys. */
+  void *keys, *values;
+  const int32_t *table; /* With page_size: [batch, ceil(cache_keys / page_size)] */
+  /* Decode: [batch] each: the rank's keys of each sequence with the token's if it is dealt to it; where the token's key goes among them, -1 if another rank has
+   * it; the token's position in its sequence. */
+  const int32_t *lengths, *places, *positions;
+} ditron_sequence_parallel_attention_operands_t;
+
+/* `weights`: [weight_count], one for each rank; those of ranks of other processes may be null. Collective where ranks are processes. */
+DITRON_API ditron_status_t ditron_sequence_parallel_attention_create(
+    ditron_context_h context, const ditron_sequence_parallel_attention_options_t *options,
+    const ditron_attention_weights_t *const *weights, uint32_t weight_count,
+    ditron_sequence_parallel_attention_h *layer);
+DITRON_API void ditron_sequence_parallel_attention_destroy(ditron_sequence_parallel_attention_h layer);
+/* Elements of a rank's cache of K, and of that of V; 0 without one, and for null. */
+DITRON_API int64_t ditron_sequence_parallel_attention_cache_elements(ditron_sequence_parallel_attention_h layer);
+/* Compile and load what calls need on all ranks of this process, with so many tokens in a sequence, or so many sequences; before the first call anywhere. */
+DITRON_API ditron_status_t ditron_sequence_parallel_attention_prepare_prefill(
+    ditron_sequence_parallel_attention_h layer, int64_t tokens);
+DITRON_API ditron_status_t ditron_sequence_parallel_attention_prepare_decode(ditron_sequence_parallel_attention_h layer,
+                                                                             int64_t batch);
+/* Whole sequences, of so many tokens on all ranks together, whose keys become the first ones of the cache where that is given. Every rank makes the same
+ * sequence of calls, on one stream after the other; they may be captured. */
+DITRON_API ditron_status_t ditron_sequence_parallel_attention_prefill(
+    ditron_sequence_parallel_attention_h layer, ditron_stream_h stream,
+    const ditron_sequence_parallel_attention_operands_t *operands, int64_t tokens);
+/* The next token of each sequence. */
+DITRON_API ditron_status_t ditron_sequence_parallel_attention_decode(
+    ditron_sequence_parallel_attention_h layer, ditron_stream_h stream,
+    const ditron_sequence_parallel_attention_operands_t *operands, int64_t batch);
 
 /* One message of a group: to, or from, a rank. */
 typedef struct ditron_message {

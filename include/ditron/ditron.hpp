@@ -949,7 +949,7 @@ public:
     bool unfused = false;
     uint32_t concurrentCalls = 0;
   };
-  /// As ditron_tensor_parallel_attention_weights_t.
+  /// As ditron_attention_weights_t.
   struct Weights {
     const void *qkv = nullptr, *out = nullptr, *qkvBias = nullptr, *qNorm = nullptr, *kNorm = nullptr;
     const float *rotary = nullptr;
@@ -1286,8 +1286,8 @@ public:
     raw.pages = options.pages;
     raw.unfused = options.unfused;
     raw.concurrent_calls = options.concurrentCalls;
-    std::vector<ditron_tensor_parallel_attention_weights_t> each(weights.size());
-    std::vector<const ditron_tensor_parallel_attention_weights_t *> given;
+    std::vector<ditron_attention_weights_t> each(weights.size());
+    std::vector<const ditron_attention_weights_t *> given;
     for (size_t i = 0; i < weights.size(); ++i) {
       DITRON_INIT(each[i]);
       each[i].qkv = weights[i].qkv;

@@ -199,8 +199,8 @@ static PyObject *attention_decode_enqueue(PyObject *self, PyObject *args) {
 /* The weights of each rank: a tuple, by rank, of None or (qkv, out, qkv_bias, q_norm, k_norm, rotary). */
 struct weights {
   uint32_t count;
-  ditron_tensor_parallel_attention_weights_t *of;
-  const ditron_tensor_parallel_attention_weights_t **pointers;
+  ditron_attention_weights_t *of;
+  const ditron_attention_weights_t **pointers;
 };
 
 static void free_weights(struct weights *weights) {
@@ -231,7 +231,7 @@ static int read_weights(PyObject *tuple, struct weights *weights) {
       free_weights(weights);
       return 0;
     }
-    ditron_tensor_parallel_attention_weights_t *own = &weights->of[i];
+    ditron_attention_weights_t *own = &weights->of[i];
     own->struct_size = sizeof(*own);
     own->qkv = handle(a[0]);
     own->out = handle(a[1]);
