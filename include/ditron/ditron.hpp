@@ -928,6 +928,24 @@ public:
   }
 };
 
+/// A layer's weights on one rank; as ditron_attention_weights_t.
+struct AttentionWeights {
+  const void *qkv = nullptr, *out = nullptr, *qkvBias = nullptr, *qNorm = nullptr, *kNorm = nullptr;
+  const float *rotary = nullptr;
+
+  ditron_attention_weights_t raw() const {
+    ditron_attention_weights_t raw;
+    DITRON_INIT(raw);
+    raw.qkv = qkv;
+    raw.out = out;
+    raw.qkv_bias = qkvBias;
+    raw.q_norm = qNorm;
+    raw.k_norm = kNorm;
+    raw.rotary = rotary;
+    return raw;
+  }
+};
+
 /// A layer of attention whose heads are dealt out to the ranks (ditron_tensor_parallel_attention_prefill, _decode).
 class TensorParallelAttention
     : public detail::Owner<ditron_tensor_parallel_attention_h, ditron_tensor_parallel_attention_destroy> {
@@ -949,11 +967,7 @@ public:
     bool unfused = false;
     uint32_t concurrentCalls = 0;
   };
-  /// As ditron_attention_weights_t.
-  struct Weights {
-    const void *qkv = nullptr, *out = nullptr, *qkvBias = nullptr, *qNorm = nullptr, *kNorm = nullptr;
-    const float *rotary = nullptr;
-  };
+  using Weights = AttentionWeights;
   /// As ditron_tensor_parallel_attention_operands_t; null for what is not given.
   struct Operands {
     const void *x = nullptr;
@@ -991,6 +1005,67 @@ public:
   Status decode(Stream &stream, const Operands &operands, int64_t batch) {
     const auto raw = operands.raw();
     return Status::of(ditron_tensor_parallel_attention_decode(handle, stream.get(), &raw, batch));
+  }
+};
+
+/// A layer of attention whose tokens are dealt out to the ranks (ditron_sequence_parallel_attention_prefill, _decode).
+class SequenceParallelAttention
+    : public detail::Owner<ditron_sequence_parallel_attention_h, ditron_sequence_parallel_attention_destroy> {
+public:
+  using Owner::Owner;
+  using Weights = AttentionWeights;
+
+  /// As ditron_sequence_parallel_attention_options_t.
+  struct Options {
+    ditron_dtype_t dtype = DITRON_BF16;
+    int64_t batch = 1, hidden = 0, heads = 1, kvHeads = 0, headDim = 128;
+    bool causal = true;
+    std::optional<double> scale = std::nullopt;
+    int64_t rotaryDim = 0;
+    bool rotaryInterleaved = false;
+    std::optional<double> normEpsilon = std::nullopt;
+    int64_t maxTokens = 0;
+    uint32_t chunks = 1;
+    int64_t cacheBatch = 0, cacheKeys = 0, pageSize = 0, pages = 0;
+    uint32_t concurrentCalls = 0;
+  };
+  /// As ditron_sequence_parallel_attention_operands_t; null for what is not given.
+  struct Operands {
+    const void *x = nullptr;
+    void *y = nullptr, *keys = nullptr, *values = nullptr;
+    const int32_t *table = nullptr, *lengths = nullptr, *places = nullptr, *positions = nullptr;
+
+    ditron_sequence_parallel_attention_operands_t raw() const {
+      ditron_sequence_parallel_attention_operands_t raw;
+      DITRON_INIT(raw);
+      raw.x = x;
+      raw.y = y;
+      raw.keys = keys;
+      raw.values = values;
+      raw.table = table;
+      raw.lengths = lengths;
+      raw.places = places;
+      raw.positions = positions;
+      return raw;
+    }
+  };
+
+  /// Elements of a rank's cache of K, and of that of V.
+  int64_t cacheElements() const { return ditron_sequence_parallel_attention_cache_elements(handle); }
+  /// Before the first call anywhere, for every size of a call.
+  Status preparePrefill(int64_t tokens) {
+    return Status::of(ditron_sequence_parallel_attention_prepare_prefill(handle, tokens));
+  }
+  Status prepareDecode(int64_t batch) {
+    return Status::of(ditron_sequence_parallel_attention_prepare_decode(handle, batch));
+  }
+  Status prefill(Stream &stream, const Operands &operands, int64_t tokens) {
+    const auto raw = operands.raw();
+    return Status::of(ditron_sequence_parallel_attention_prefill(handle, stream.get(), &raw, tokens));
+  }
+  Status decode(Stream &stream, const Operands &operands, int64_t batch) {
+    const auto raw = operands.raw();
+    return Status::of(ditron_sequence_parallel_attention_decode(handle, stream.get(), &raw, batch));
   }
 };
 
@@ -1199,7 +1274,7 @@ public:
     raw.replicated = options.replicated;
     raw.unfused = options.unfused;
     setTraining(raw, options);
-    const RawWeights given(weights);
+    const RawWeights<MoeWeights, ditron_moe_weights_t> given(weights);
     return detail::make<TensorParallelMoe, ditron_tensor_parallel_moe_h>([&](ditron_tensor_parallel_moe_h *layer) {
       return ditron_tensor_parallel_moe_create(handle, &raw, given.pointers.data(), given.count(), layer);
     });
@@ -1218,7 +1293,7 @@ public:
     raw.max_rows = options.maxRows;
     raw.concurrent_calls = options.concurrentCalls;
     setTraining(raw, options);
-    const RawWeights given(weights);
+    const RawWeights<MoeWeights, ditron_moe_weights_t> given(weights);
     return detail::make<ExpertParallelMoe, ditron_expert_parallel_moe_h>([&](ditron_expert_parallel_moe_h *layer) {
       return ditron_expert_parallel_moe_create(handle, &raw, given.pointers.data(), given.count(), layer);
     });
@@ -1286,22 +1361,40 @@ public:
     raw.pages = options.pages;
     raw.unfused = options.unfused;
     raw.concurrent_calls = options.concurrentCalls;
-    std::vector<ditron_attention_weights_t> each(weights.size());
-    std::vector<const ditron_attention_weights_t *> given;
-    for (size_t i = 0; i < weights.size(); ++i) {
-      DITRON_INIT(each[i]);
-      each[i].qkv = weights[i].qkv;
-      each[i].out = weights[i].out;
-      each[i].qkv_bias = weights[i].qkvBias;
-      each[i].q_norm = weights[i].qNorm;
-      each[i].k_norm = weights[i].kNorm;
-      each[i].rotary = weights[i].rotary;
-      given.push_back(&each[i]);
-    }
+    const RawWeights<AttentionWeights, ditron_attention_weights_t> given(weights);
     return detail::make<TensorParallelAttention, ditron_tensor_parallel_attention_h>(
         [&](ditron_tensor_parallel_attention_h *layer) {
-          return ditron_tensor_parallel_attention_create(handle, &raw, given.data(),
-                                                         static_cast<uint32_t>(given.size()), layer);
+          return ditron_tensor_parallel_attention_create(handle, &raw, given.pointers.data(), given.count(), layer);
+        });
+  }
+  /// The same for a layer whose tokens are dealt out.
+  Expected<SequenceParallelAttention>
+  createSequenceParallelAttention(const SequenceParallelAttention::Options &options,
+                                  const std::vector<AttentionWeights> &weights) {
+    ditron_sequence_parallel_attention_options_t raw;
+    DITRON_INIT(raw);
+    raw.dtype = options.dtype;
+    raw.batch = options.batch;
+    raw.hidden = options.hidden;
+    raw.heads = options.heads;
+    raw.kv_heads = options.kvHeads;
+    raw.head_dim = options.headDim;
+    raw.not_causal = !options.causal;
+    raw.scale = options.scale.value_or(0.0);
+    raw.rotary_dim = options.rotaryDim;
+    raw.rotary_interleaved = options.rotaryInterleaved;
+    raw.norm_epsilon = options.normEpsilon.value_or(0.0);
+    raw.max_tokens = options.maxTokens;
+    raw.chunks = options.chunks;
+    raw.cache_batch = options.cacheBatch;
+    raw.cache_keys = options.cacheKeys;
+    raw.page_size = options.pageSize;
+    raw.pages = options.pages;
+    raw.concurrent_calls = options.concurrentCalls;
+    const RawWeights<AttentionWeights, ditron_attention_weights_t> given(weights);
+    return detail::make<SequenceParallelAttention, ditron_sequence_parallel_attention_h>(
+        [&](ditron_sequence_parallel_attention_h *layer) {
+          return ditron_sequence_parallel_attention_create(handle, &raw, given.pointers.data(), given.count(), layer);
         });
   }
   Expected<SendReceive> createSendReceive(ditron_dtype_t dtype) {
@@ -1314,17 +1407,17 @@ public:
   }
 
 private:
-  struct RawWeights {
-    explicit RawWeights(const std::vector<MoeWeights> &weights) {
-      for (const MoeWeights &each : weights)
+  template <typename Weights, typename Raw> struct RawWeights {
+    explicit RawWeights(const std::vector<Weights> &weights) {
+      for (const Weights &each : weights)
         raw.push_back(each.raw());
-      for (const ditron_moe_weights_t &each : raw)
+      for (const Raw &each : raw)
         pointers.push_back(&each);
     }
     uint32_t count() const { return static_cast<uint32_t>(pointers.size()); }
 
-    std::vector<ditron_moe_weights_t> raw;
-    std::vector<const ditron_moe_weights_t *> pointers;
+    std::vector<Raw> raw;
+    std::vector<const Raw *> pointers;
   };
   /// What the options of routing and of the layers have in common.
   template <typename Raw, typename Options> static void setRouter(Raw &raw, const Options &options) {

@@ -317,6 +317,97 @@ TEST_F(CppAttention, TensorParallelAttentionForms) {
               HasSubstr("weights of 1 ranks are given; there are 2"));
 }
 
+/// What TensorParallelAttention makes of its slices of the weights; then a step with keys of both ranks.
+TEST_F(CppAttention, SequenceParallelAttentionIsTheSameLayer) {
+  constexpr int64_t hidden = 32, heads = 4, dim = 16, tokens = 7, rows = 3 * heads / ranks * dim,
+                    part = heads / ranks * dim;
+  std::vector<Half> qkv[ranks], back[ranks], whole[ranks][2], norm[ranks], keys[ranks][2], x[ranks], y[ranks];
+  std::vector<int32_t> words[ranks];
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    qkv[rank] = drawn(rows * hidden, rank), back[rank] = drawn(hidden * part, 5 + rank), norm[rank] = drawn(dim, 3);
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    for (const std::vector<Half> &each : qkv)
+      whole[rank][0].insert(whole[rank][0].end(), each.begin(), each.end());
+    for (int64_t row = 0; row < hidden; ++row)
+      for (const std::vector<Half> &each : back)
+        whole[rank][1].insert(whole[rank][1].end(), each.begin() + row * part, each.begin() + (row + 1) * part);
+    for (std::vector<Half> &each : keys[rank])
+      each.assign(8 * heads * dim, Half(0)), lend(rank, each);
+    x[rank].resize(tokens * hidden), y[rank].resize(x[rank].size()), words[rank].assign(8, 0);
+    for (auto *each : {&qkv[rank], &back[rank], &whole[rank][0], &whole[rank][1], &norm[rank], &x[rank], &y[rank]})
+      lend(rank, *each);
+    lend(rank, words[rank]);
+  }
+  const std::vector<Half> given = drawn(tokens * hidden, 30);
+  TensorParallelAttention::Options sliced;
+  sliced.dtype = DITRON_F16;
+  sliced.hidden = hidden, sliced.heads = heads, sliced.headDim = dim, sliced.normEpsilon = 1e-5;
+  sliced.maxTokens = tokens, sliced.maxKeys = 8;
+  SequenceParallelAttention::Options options;
+  options.dtype = DITRON_F16;
+  options.hidden = hidden, options.heads = heads, options.headDim = dim, options.normEpsilon = 1e-5;
+  options.maxTokens = tokens - 1, options.cacheBatch = 1, options.cacheKeys = 8;
+  std::vector<AttentionWeights> ofSlices(ranks), ofWhole(ranks);
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    ofSlices[rank] = {qkv[rank].data(), back[rank].data(), nullptr, norm[rank].data(), norm[rank].data(), nullptr};
+    ofWhole[rank] = {whole[rank][0].data(), whole[rank][1].data(), nullptr,
+                     norm[rank].data(),     norm[rank].data(),     nullptr};
+  }
+  TensorParallelAttention reference = context->createTensorParallelAttention(sliced, ofSlices).value();
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    x[rank] = given;
+    words[rank] = {tokens, 0, tokens};
+    const Status status = reference.prefill(streams[rank],
+                                            {x[rank].data(), y[rank].data(), keys[rank][0].data(), keys[rank][1].data(),
+                                             words[rank].data(), words[rank].data() + 1},
+                                            tokens, 1, tokens);
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  ASSERT_TRUE(context->synchronize().ok());
+  const std::vector<Half> wanted = y[0];
+  SequenceParallelAttention layer = context->createSequenceParallelAttention(options, ofWhole).value();
+  EXPECT_EQ(layer.cacheElements(), 8 * heads * dim);
+  for (const Status &status : {layer.preparePrefill(tokens - 1), layer.prepareDecode(1)})
+    ASSERT_TRUE(status.ok()) << status.message();
+  const auto operandsOf = [&](uint32_t rank) {
+    SequenceParallelAttention::Operands operands{x[rank].data(), y[rank].data(), keys[rank][0].data(),
+                                                 keys[rank][1].data()};
+    operands.lengths = words[rank].data();
+    operands.places = words[rank].data() + 1;
+    operands.positions = words[rank].data() + 2;
+    return operands;
+  };
+  constexpr int64_t own = (tokens - 1) / ranks;
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    std::copy_n(given.begin() + rank * own * hidden, own * hidden, x[rank].begin());
+    ASSERT_TRUE(layer.prefill(streams[rank], operandsOf(rank), tokens - 1).ok());
+  }
+  ASSERT_TRUE(context->synchronize().ok());
+  double size = 0;
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    for (int64_t i = 0; i < own * hidden; ++i) {
+      ASSERT_NEAR(y[rank][i], wanted[rank * own * hidden + i], 2e-2) << rank << " " << i;
+      size += std::fabs(static_cast<float>(y[rank][i]));
+    }
+  EXPECT_GT(size, 10);
+  for (uint32_t rank = 0; rank < ranks; ++rank) { // the last token's key is rank 1's
+    std::copy_n(given.begin() + (tokens - 1) * hidden, hidden, x[rank].begin());
+    words[rank] = {static_cast<int32_t>(own + rank), rank == 1 ? static_cast<int32_t>(own) : -1, tokens - 1};
+    ASSERT_TRUE(layer.decode(streams[rank], operandsOf(rank), 1).ok());
+  }
+  ASSERT_TRUE(context->synchronize().ok());
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    for (int64_t i = 0; i < hidden; ++i)
+      ASSERT_NEAR(y[rank][i], wanted[(tokens - 1) * hidden + i], 2e-2) << rank << " " << i;
+  EXPECT_THAT(layer.prefill(streams[0], operandsOf(0), tokens).message(), HasSubstr("7 tokens; 1 to 6 (maxTokens)"));
+  options.cacheBatch = 0;
+  SequenceParallelAttention without = context->createSequenceParallelAttention(options, ofWhole).value();
+  EXPECT_EQ(without.cacheElements(), 0);
+  EXPECT_THAT(without.prepareDecode(1).message(), HasSubstr("made without a cache"));
+  ofWhole[0].qkvBias = qkv[0].data();
+  EXPECT_THAT(context->createSequenceParallelAttention(options, ofWhole).status().message(), HasSubstr("qkv_bias"));
+}
+
 TEST_F(CppAttention, WhatIsWrongIsNamed) {
   Attention::Options options;
   options.headDim = 48;
@@ -347,6 +438,7 @@ TEST_F(CppAttention, WhatIsWrongIsNamed) {
   EXPECT_EQ(ditron_tensor_parallel_attention_cache_elements(nullptr), 0);
   ditron_attention_destroy(nullptr);
   ditron_tensor_parallel_attention_destroy(nullptr);
+  ditron_sequence_parallel_attention_destroy(nullptr);
   ditron_attention_decode_destroy(nullptr);
 }
 
