@@ -282,13 +282,6 @@ static PyObject *tensor_parallel_attention_create(PyObject *self, PyObject *args
 
 DESTROY(tensor_parallel_attention)
 
-static PyObject *tensor_parallel_attention_cache_elements(PyObject *self, PyObject *args) {
-  unsigned long long layer;
-  if (!PyArg_ParseTuple(args, "K", &layer))
-    return NULL;
-  return PyLong_FromLongLong(ditron.tensor_parallel_attention_cache_elements(handle(layer)));
-}
-
 /* tokens, batch, longest */
 static PyObject *tensor_parallel_attention_prepare_prefill(PyObject *self, PyObject *args) {
   unsigned long long layer;
@@ -333,14 +326,93 @@ static PyObject *tensor_parallel_attention_enqueue(PyObject *self, PyObject *arg
   Py_RETURN_NONE;
 }
 
+/* dtype, batch, hidden, heads, kv_heads, head_dim, not_causal, scale, rotary_dim, rotary_interleaved, norm_epsilon, max_tokens, chunks,
+ * cache_batch, cache_keys, page_size, pages, concurrent_calls, weights */
+static PyObject *sequence_parallel_attention_create(PyObject *self, PyObject *args) {
+  unsigned long long context;
+  long long batch, hidden, heads, kv_heads, head_dim, rotary_dim, tokens, cache_batch, cache_keys, page_size, pages;
+  int dtype;
+  PyObject *given;
+  ditron_sequence_parallel_attention_options_t options;
+  DITRON_INIT(options);
+  if (!PyArg_ParseTuple(args, "KiLLLLLIdLIdLILLLLIO", &context, &dtype, &batch, &hidden, &heads, &kv_heads, &head_dim,
+                        &options.not_causal, &options.scale, &rotary_dim, &options.rotary_interleaved,
+                        &options.norm_epsilon, &tokens, &options.chunks, &cache_batch, &cache_keys, &page_size, &pages,
+                        &options.concurrent_calls, &given))
+    return NULL;
+  options.dtype = (ditron_dtype_t)dtype;
+  options.batch = batch;
+  options.hidden = hidden;
+  options.heads = heads;
+  options.kv_heads = kv_heads;
+  options.head_dim = head_dim;
+  options.rotary_dim = rotary_dim;
+  options.max_tokens = tokens;
+  options.cache_batch = cache_batch;
+  options.cache_keys = cache_keys;
+  options.page_size = page_size;
+  options.pages = pages;
+  struct weights weights;
+  if (!read_weights(given, &weights))
+    return NULL;
+  ditron_sequence_parallel_attention_h layer;
+  ditron_status_t status;
+  Py_BEGIN_ALLOW_THREADS status = ditron.sequence_parallel_attention_create(handle(context), &options, weights.pointers,
+                                                                            weights.count, &layer);
+  Py_END_ALLOW_THREADS free_weights(&weights);
+  return status == DITRON_OK ? from_handle(layer) : raise_status(status);
+}
+
+DESTROY(sequence_parallel_attention)
+
+/* tokens (of a prefill), or batch with is_decode */
+static PyObject *sequence_parallel_attention_prepare(PyObject *self, PyObject *args) {
+  unsigned long long layer;
+  long long size;
+  unsigned is_decode;
+  if (!PyArg_ParseTuple(args, "KLI", &layer, &size, &is_decode))
+    return NULL;
+  if (is_decode)
+    CHECK_UNLOCKED(ditron.sequence_parallel_attention_prepare_decode(handle(layer), size));
+  else
+    CHECK_UNLOCKED(ditron.sequence_parallel_attention_prepare_prefill(handle(layer), size));
+  Py_RETURN_NONE;
+}
+
+/* tokens, or batch with is_decode; x, y, keys, values, table, lengths, places, positions */
+static PyObject *sequence_parallel_attention_enqueue(PyObject *self, PyObject *args) {
+  unsigned long long layer, stream, a[8];
+  long long size;
+  unsigned is_decode;
+  if (!PyArg_ParseTuple(args, "KKLIKKKKKKKK", &layer, &stream, &size, &is_decode, &a[0], &a[1], &a[2], &a[3], &a[4],
+                        &a[5], &a[6], &a[7]))
+    return NULL;
+  ditron_sequence_parallel_attention_operands_t operands;
+  DITRON_INIT(operands);
+  operands.x = handle(a[0]);
+  operands.y = handle(a[1]);
+  operands.keys = handle(a[2]);
+  operands.values = handle(a[3]);
+  operands.table = handle(a[4]);
+  operands.lengths = handle(a[5]);
+  operands.places = handle(a[6]);
+  operands.positions = handle(a[7]);
+  if (is_decode)
+    CHECK_UNLOCKED(ditron.sequence_parallel_attention_decode(handle(layer), handle(stream), &operands, size));
+  else
+    CHECK_UNLOCKED(ditron.sequence_parallel_attention_prefill(handle(layer), handle(stream), &operands, size));
+  Py_RETURN_NONE;
+}
+
 int add_attention(PyObject *module) {
-  static PyMethodDef methods[] = {METHOD(attention_create) METHOD(attention_destroy) METHOD(attention_prepare)
-                                      METHOD(attention_enqueue) METHOD(attention_prepare_backward)
-                                          METHOD(attention_backward) METHOD(attention_decode_create)
-                                              METHOD(attention_decode_destroy) METHOD(attention_decode_prepare)
-                                                  METHOD(attention_decode_enqueue) METHOD(tensor_parallel_attention_create)
-  METHOD(tensor_parallel_attention_destroy) METHOD(tensor_parallel_attention_cache_elements)
- METHOD(tensor_parallel_attention_prepare_prefill) METHOD(tensor_parallel_attention_prepare_decode)
- METHOD(tensor_parallel_attention_enqueue){NULL, NULL, 0, NULL}};
+  static PyMethodDef methods[] = {
+      METHOD(attention_create) METHOD(attention_destroy) METHOD(attention_prepare) METHOD(attention_enqueue)
+          METHOD(attention_prepare_backward) METHOD(attention_backward) METHOD(attention_decode_create)
+              METHOD(attention_decode_destroy) METHOD(attention_decode_prepare) METHOD(attention_decode_enqueue)
+                  METHOD(tensor_parallel_attention_create) METHOD(tensor_parallel_attention_destroy)
+                      METHOD(tensor_parallel_attention_prepare_prefill) METHOD(tensor_parallel_attention_prepare_decode)
+                          METHOD(tensor_parallel_attention_enqueue) METHOD(sequence_parallel_attention_create)
+                              METHOD(sequence_parallel_attention_destroy) METHOD(sequence_parallel_attention_prepare)
+                                  METHOD(sequence_parallel_attention_enqueue){NULL, NULL, 0, NULL}};
   return PyModule_AddFunctions(module, methods);
 }

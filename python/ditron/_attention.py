@@ -1,5 +1,5 @@
 """Attention on each rank by itself, forward and backward; AttentionDecode, with few queries over many keys, on each rank or over keys spread over the
-ranks; the layer TensorParallelAttention. Tensors are contiguous; offsets, lengths and tables are int32, log-sum-exp, sinks and slopes float32."""
+ranks; the layers TensorParallelAttention and SequenceParallelAttention. Tensors are contiguous; offsets, lengths and tables are int32, log-sum-exp, sinks and slopes float32."""
 from . import _native
 from ._collectives import _count
 from ._errors import InvalidArgumentError
@@ -9,6 +9,7 @@ from ._values import BY_SIGNATURE
 
 # fp8 may also be given as its bytes, for which NumPy has no type of its own.
 _FP8 = ("fp8e4nv", "u8")
+_WEIGHTS = ("qkv", "out", "qkv_bias", "q_norm", "k_norm", "rotary")  # of layers, as the native functions take them
 
 
 class _Attention(NamedOperands):
@@ -183,7 +184,31 @@ class AttentionDecode(_Attention):
         return out
 
 
-class TensorParallelAttention(_Attention):
+class _Layer(_Attention):
+    """A layer with its weights, which stay where they are as long as it."""
+
+    def take_weights(self, world, weights, shapes):
+        """weights: dictionaries by local rank. Gives the addresses of all ranks', as the native functions take them."""
+        weights = [weights] if isinstance(weights, dict) else list(weights)
+        if len(weights) != len(world.local_ranks):
+            raise InvalidArgumentError(f"{self.name}: this process has {len(world.local_ranks)} ranks; weights of {len(weights)} are given")
+        unknown = {word for each in weights for word in each} - set(shapes)
+        if unknown:
+            raise InvalidArgumentError(f"{self.name}: weights named {', '.join(sorted(unknown))}; accepted are {', '.join(shapes)}")
+        self.world, self.shapes, self.weights = world, shapes, dict(zip(world.local_ranks, weights))
+        addresses = [None] * world.ranks
+        for rank in world.local_ranks:
+            self.at(rank, lambda device: addresses.__setitem__(device.rank, self.lend_weights(device)))
+        return tuple(addresses)
+
+    def lend_weights(self, device):
+        """The addresses of a rank's weights, which its kernels may touch until the world is synchronised."""
+        given = {word: self.weights[device.rank].get(word) for word in _WEIGHTS}
+        self.shaped(given, self.shapes)
+        return tuple(self.addresses(device, given, [(word, "fp32" if word == "rotary" else self.type, None) for word in _WEIGHTS]))
+
+
+class TensorParallelAttention(_Layer):
     """A layer of attention whose heads are dealt out to the ranks, for prefill and decoding with a cache of keys:
     q, k, v = x @ qkv.T; heads of q and k normed and rotated; k, v to the cache; y = attention(q, cache) @ out.T, causal.
 
@@ -209,28 +234,19 @@ class TensorParallelAttention(_Attention):
 
     def __init__(self, world, weights, hidden, heads, head_dim, dtype, max_tokens, max_batch, max_keys, *, kv_heads=None, scale=None, rotary_dim=0,
                  rotary_interleaved=False, norm_epsilon=None, dealt=False, page_size=0, pages=0, unfused=False, concurrent_calls=0):
-        self.type, self.hidden, self.dealt, self.world = _element_type(self.name, dtype), hidden, dealt, world
+        self.type, self.hidden, self.dealt = _element_type(self.name, dtype), hidden, dealt
         kv_heads = kv_heads or heads
         own, own_kv = heads // world.ranks, max(kv_heads // world.ranks, 1)
         rows = (own + 2 * own_kv) * head_dim
         self.cache = (pages, page_size, own_kv, head_dim) if page_size else (max_batch, max_keys, own_kv, head_dim)
         self.table = -(-max_keys // page_size) if page_size else None
-        weights = [weights] if isinstance(weights, dict) else list(weights)
-        if len(weights) != len(world.local_ranks):
-            raise InvalidArgumentError(f"{self.name}: this process has {len(world.local_ranks)} ranks; weights of {len(weights)} are given")
-        self.shapes = {"qkv": (rows, hidden), "out": (hidden, own * head_dim), "qkv_bias": (rows,), "q_norm": (head_dim,), "k_norm": (head_dim,),
-                       "rotary": (max_keys, rotary_dim)}
-        unknown = {word for each in weights for word in each} - set(self.shapes)
-        if unknown:
-            raise InvalidArgumentError(f"{self.name}: weights named {', '.join(sorted(unknown))}; accepted are {', '.join(self.shapes)}")
-        self.weights = dict(zip(world.local_ranks, weights))
-        addresses = [None] * world.ranks
-        for rank in world.local_ranks:
-            self.at(rank, lambda device: addresses.__setitem__(device.rank, self.lend_weights(device)))
-        has_bias = any(each.get("qkv_bias") is not None for each in weights)
+        shapes = {"qkv": (rows, hidden), "out": (hidden, own * head_dim), "qkv_bias": (rows,), "q_norm": (head_dim,), "k_norm": (head_dim,),
+                  "rotary": (max_keys, rotary_dim)}
+        addresses = self.take_weights(world, weights, shapes)
+        has_bias = any(each.get("qkv_bias") is not None for each in self.weights.values())
         super().__init__(world, _native.tensor_parallel_attention_create, _native.tensor_parallel_attention_destroy, BY_SIGNATURE[self.type].number, hidden,
                          heads, kv_heads, head_dim, scale or 0.0, rotary_dim, rotary_interleaved, norm_epsilon or 0.0, has_bias, dealt, max_tokens, max_batch,
-                         max_keys, page_size, pages, unfused, concurrent_calls, tuple(addresses))
+                         max_keys, page_size, pages, unfused, concurrent_calls, addresses)
 
     @staticmethod
     def qkv_rows(heads, kv_heads, head_dim, ranks, rank):
@@ -238,12 +254,6 @@ class TensorParallelAttention(_Attention):
         own, own_kv, first_kv = heads // ranks, max(kv_heads // ranks, 1), rank * kv_heads // ranks
         parts = ((rank * own, own), (heads + first_kv, own_kv), (heads + kv_heads + first_kv, own_kv))
         return [row for first, count in parts for row in range(first * head_dim, (first + count) * head_dim)]
-
-    def lend_weights(self, device):
-        """The addresses of a rank's weights, which its kernels may touch until the world is synchronised."""
-        given = {word: self.weights[device.rank].get(word) for word in self.shapes}
-        self.shaped(given, self.shapes)
-        return tuple(self.addresses(device, given, [(word, "fp32" if word == "rotary" else self.type, None) for word in self.shapes]))
 
     def prepare_prefill(self, tokens, batch, longest):
         """Compiles and loads what calls with so many tokens (of all ranks together) and sequences need, none of which has more than `longest` tokens, on all
@@ -283,4 +293,88 @@ class TensorParallelAttention(_Attention):
                                                        ("values", self.type, None), ("lengths", "i32", None), ("offsets", "i32", None), ("table", "i32", None)))
             self.lend_weights(device)
             _native.tensor_parallel_attention_enqueue(self.handle, device.stream(), count, batch, count if longest is None else longest, *addresses)
+        self.spread(tensors, call)
+
+
+class SequenceParallelAttention(_Layer):
+    """A layer of attention whose tokens are dealt out to the ranks: of a sequence a rank has those from rank * ceil(tokens / ranks) on. Weights are whole on
+    every rank; for attention the heads are dealt out instead (Ulysses). With a cache steps of decoding follow, in which keys stay spread over the ranks.
+
+        rows = ditron.SequenceParallelAttention.qkv_rows(heads, kv_heads, head_dim, world.ranks)      # of [Q; K; V]
+        layer = ditron.SequenceParallelAttention(world, [{"qkv": qkv[rows].contiguous(), "out": out} ...], hidden=4096, heads=32, kv_heads=8, head_dim=128,
+                                                 dtype=torch.bfloat16, max_tokens=131072, cache_batch=1, cache_keys=65536)
+        layer.prepare_prefill(tokens)
+        layer.prepare_decode(1)
+        layer.prefill(x, y, tokens, keys=keys, values=values)                 # [batch, the rank's tokens, hidden]
+        layer.decode(x, y, keys, values, lengths, places, positions)          # [batch, hidden], the same on all ranks; captured once, replayed
+
+    weights: by local rank a dictionary of qkv [(heads + 2 * kv_heads) * head_dim, hidden], out [hidden, heads * head_dim], and with the options that need
+    them q_norm and k_norm [head_dim] (norm_epsilon), rotary float32 [positions, rotary_dim]: for each position of each angle the cosine, then of each the
+    sine. They stay where they are. Keys and values of a rank: [cache_batch, cache_keys, kv_heads, head_dim], or with page_size [pages, page_size, kv_heads,
+    head_dim] and table [batch, ceil(cache_keys / page_size)].
+
+    decode: `places` [batch] has the row of each token's key in the rank's cache, -1 if another rank has it, `lengths` [batch] the rank's keys with it,
+    `positions` [batch] where the token is in its sequence."""
+
+    name = "sequence_parallel_attention"
+
+    def __init__(self, world, weights, hidden, heads, head_dim, dtype, max_tokens, *, batch=1, kv_heads=None, causal=True, scale=None, rotary_dim=0,
+                 rotary_interleaved=False, norm_epsilon=None, chunks=1, cache_batch=0, cache_keys=0, page_size=0, pages=0, concurrent_calls=0):
+        self.type, self.hidden, self.batch = _element_type(self.name, dtype), hidden, batch
+        kv_heads = kv_heads or heads
+        self.cache = (pages, page_size, kv_heads, head_dim) if page_size else (cache_batch, cache_keys, kv_heads, head_dim)
+        self.table = -(-cache_keys // page_size) if page_size else None
+        shapes = {"qkv": ((heads + 2 * kv_heads) * head_dim, hidden), "out": (hidden, heads * head_dim), "q_norm": (head_dim,), "k_norm": (head_dim,)}
+        if rotary_dim:
+            found = [each.get("rotary") for each in ([weights] if isinstance(weights, dict) else weights)]
+            positions = max([len(each) for each in found if each is not None], default=max_tokens)
+            shapes["rotary"] = (positions, rotary_dim)
+        addresses = self.take_weights(world, weights, shapes)
+        super().__init__(world, _native.sequence_parallel_attention_create, _native.sequence_parallel_attention_destroy, BY_SIGNATURE[self.type].number,
+                         batch, hidden, heads, kv_heads, head_dim, not causal, scale or 0.0, rotary_dim, rotary_interleaved, norm_epsilon or 0.0, max_tokens,
+                         chunks, cache_batch, cache_keys, page_size, pages, concurrent_calls, addresses)
+
+    @staticmethod
+    def qkv_rows(heads, kv_heads, head_dim, ranks):
+        """Which row of [Q; K; V] stands at each row of qkv: rank by rank its heads of Q, of K, of V."""
+        return [row for rank in range(ranks) for row in TensorParallelAttention.qkv_rows(heads, kv_heads, head_dim, ranks, rank)]
+
+    def prepare_prefill(self, tokens):
+        """Compiles and loads what calls with so many tokens in a sequence need, on all ranks of this process; before the first call anywhere."""
+        _native.sequence_parallel_attention_prepare(self.handle, tokens, False)
+
+    def prepare_decode(self, batch):
+        """The same for steps of decoding with so many sequences."""
+        _native.sequence_parallel_attention_prepare(self.handle, batch, True)
+
+    def prefill(self, x, y, tokens, *, keys=None, values=None, table=None):
+        """Whole sequences of so many tokens on all ranks together; keys and values, if given, get those of the rank's tokens. Lists of tensors by local rank,
+        or single ones of this process's rank, in world.run of this thread's. Enqueued; gives `y`."""
+        self.run(dict(x=x, y=y, keys=keys, values=values, table=table, lengths=None, places=None, positions=None), tokens)
+        return y
+
+    def decode(self, x, y, keys, values, lengths, places, positions, *, table=None):
+        """The next token of each sequence. Gives `y`."""
+        self.run(dict(x=x, y=y, keys=keys, values=values, table=table, lengths=lengths, places=places, positions=positions), None)
+        return y
+
+    def run(self, tensors, tokens):
+        def call(device, given):
+            own, batch = rows_of(self.name, "x", given["x"], self.hidden), self.batch
+            if tokens is None:
+                batch = _count(given["lengths"])
+                wanted = batch
+            else:
+                part = -(-tokens // self.world.ranks)
+                wanted = batch * min(max(tokens - device.rank * part, 0), part)
+            if own != wanted:
+                raise InvalidArgumentError(f"{self.name}: x has {own} rows; rank {device.rank} has {wanted} of {batch} sequences")
+            if self.table and given["keys"] is not None and given["table"] is None:
+                raise InvalidArgumentError(f"{self.name}: table is missing, which says where the pages of each sequence are")
+            self.shaped(given, {"keys": self.cache, "values": self.cache, "lengths": (batch,), "places": (batch,), "positions": (batch,),
+                                **({"table": (batch, self.table)} if self.table else {})})
+            addresses = self.addresses(device, given, (("x", self.type, None), ("y", self.type, own * self.hidden), ("keys", self.type, None),
+                                                       ("values", self.type, None), *((word, "i32", None) for word in ("table", "lengths", "places", "positions"))))
+            self.lend_weights(device)
+            _native.sequence_parallel_attention_enqueue(self.handle, device.stream(), batch if tokens is None else tokens, tokens is None, *addresses)
         self.spread(tensors, call)

@@ -41,9 +41,11 @@
   F(attention_create) F(attention_destroy) F(attention_prepare) F(attention_enqueue) F(attention_prepare_backward)    \
   F(attention_backward) F(attention_decode_create) F(attention_decode_destroy) F(attention_decode_prepare)            \
   F(attention_decode_enqueue) F(tensor_parallel_attention_create) F(tensor_parallel_attention_destroy)                \
-  F(tensor_parallel_attention_cache_elements) F(tensor_parallel_attention_prepare_prefill)                            \
+  F(tensor_parallel_attention_prepare_prefill)                                                                        \
   F(tensor_parallel_attention_prepare_decode) F(tensor_parallel_attention_prefill)                                    \
-  F(tensor_parallel_attention_decode)                                                                                 \
+  F(tensor_parallel_attention_decode) F(sequence_parallel_attention_create) F(sequence_parallel_attention_destroy)    \
+  F(sequence_parallel_attention_prepare_prefill) F(sequence_parallel_attention_prepare_decode)                        \
+  F(sequence_parallel_attention_prefill) F(sequence_parallel_attention_decode)                                        \
   F(program_run_file) F(program_run_text) F(program_destroy) F(program_ranks) F(program_mismatch) F(program_get)
 /* clang-format on */
 

@@ -231,6 +231,53 @@ def test_tensor_parallel_attention(world, dealt, kv_heads):
                                        4, 1, 4, kv_heads=kv_heads)
 
 
+@pytest.mark.parametrize("paged", [False, True])
+def test_sequence_parallel_attention(world, paged):
+    """Two sequences whose tokens are spread over the ranks, in threads; then steps whose keys are dealt by turns."""
+    model, tokens, steps, hidden = Layer(4, 2), 7, 3, Layer.HIDDEN
+    model.bias[:] = 0
+    rows = ditron.SequenceParallelAttention.qkv_rows(4, 2, model.DIM, RANKS)
+    weights = {"qkv": model.qkv[rows], "out": model.out, "q_norm": model.q_norm, "k_norm": model.k_norm, "rotary": model.rotary}
+    layer = ditron.SequenceParallelAttention(world, [{word: each.copy() for word, each in weights.items()} for _ in range(RANKS)], hidden, 4, model.DIM,
+                                             np.float16, tokens, batch=2, kv_heads=2, rotary_dim=model.DIM, norm_epsilon=1e-5, cache_batch=2, cache_keys=8,
+                                             **({"page_size": 4, "pages": 5} if paged else {}))
+    layer.prepare_prefill(tokens)
+    layer.prepare_decode(2)
+    x = draw(60, 2, tokens + steps, hidden)
+    part = -(-tokens // RANKS)
+    table = np.array([[4, 0], [1, 3]], np.int32) if paged else None
+
+    def program(world):
+        keys, values = (np.zeros(layer.cache, np.float16) for _ in range(2))
+        own = x[:, world.rank * part:min((world.rank + 1) * part, tokens)].copy()
+        results, count = [np.zeros_like(own)], own.shape[1]
+        assert layer.prefill(own, results[0], tokens, keys=keys, values=values, table=table) is results[0]
+        world.synchronize()
+        for step in range(steps):
+            given, y = x[:, tokens + step].copy(), np.zeros((2, hidden), np.float16)
+            place, count = (count, count + 1) if step % RANKS == world.rank else (-1, count)
+            assert layer.decode(given, y, keys, values, *(np.full(2, each, np.int32) for each in (count, place, tokens + step)), table=table) is y
+            world.synchronize()
+            results.append(y)
+        return results
+
+    results = world.run(program)
+    wanted = np.stack([model(each) for each in x])
+    np.testing.assert_allclose(np.concatenate([each[0] for each in results], axis=1), wanted[:, :tokens], atol=2e-2)
+    for step in range(steps):
+        np.testing.assert_array_equal(results[0][1 + step], results[1][1 + step])
+        np.testing.assert_allclose(results[0][1 + step], wanted[:, tokens + step], atol=2e-2)
+    few, words = x[:, 0].copy(), np.zeros(2, np.int32)
+    for text, call in [("x has 2 rows; rank [01] has", lambda world: layer.prefill(few, few, tokens)),
+                       (r"places is \[1\]; \[2\] is accepted", lambda world: layer.decode(few, few, *(np.zeros(layer.cache, np.float16) for _ in range(2)), words, words[:1].copy(),
+                                                                                           words, table=table)),
+                       ("8 tokens; 1 to 7", lambda world: layer.prefill(x[:, :4].copy(), np.zeros((2, 4, hidden), np.float16), 8))]:
+        with pytest.raises(ditron.InvalidArgumentError, match=text):
+            world.run(call)
+    with pytest.raises(ditron.InvalidArgumentError, match="weights named qkv_bias; accepted are qkv, out, q_norm, k_norm"):
+        ditron.SequenceParallelAttention(world, [{"qkv_bias": model.bias}] * RANKS, hidden, 4, model.DIM, np.float16, tokens)
+
+
 def test_what_is_wrong(world):
     attention = ditron.Attention(world, 4, 32, np.float16, kv_heads=2)
     paged = ditron.Attention(world, 4, 32, np.float16, page_size=16)
