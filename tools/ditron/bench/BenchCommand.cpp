@@ -334,6 +334,7 @@ void addBenchCommand(CLI::App &app, CommandContext &context) {
   addFusedExpertParallelBenchCommand(*bench, context);
   addKernelBenchCommands(*bench, context);
   addAttentionDecodeBenchCommand(*bench, context);
+  addAttentionLayerBenchCommand(*bench, context);
   addUlyssesBenchCommands(*bench, context);
   addAllGatherAttentionBenchCommand(*bench, context);
   for (CLI::App *command : bench->get_subcommands([](CLI::App *) { return true; }))

@@ -16,6 +16,8 @@ void addBenchCommand(CLI::App &app, CommandContext &context);
 void addKernelBenchCommands(CLI::App &bench, CommandContext &context);
 /// `ditron bench attention_decode`, below `ditron bench`: on one GPU, or with keys spread over several.
 void addAttentionDecodeBenchCommand(CLI::App &bench, CommandContext &context);
+/// `ditron bench attention_layer`, below `ditron bench`: a layer of attention whose heads are dealt out to the ranks.
+void addAttentionLayerBenchCommand(CLI::App &bench, CommandContext &context);
 /// `ditron bench gemm_a2a|a2a_gemm`, below `ditron bench`: products around attention by heads.
 void addUlyssesBenchCommands(CLI::App &bench, CommandContext &context);
 /// `ditron bench ag_attention`, below `ditron bench`: attention to the keys of all ranks.
