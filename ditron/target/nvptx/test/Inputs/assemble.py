@@ -152,6 +152,21 @@ if hopper:
     sizes = constexpr(CAUSAL=True, HEAD_DIM=128, VALUE_DIM=128, BLOCK_M=128, BLOCK_N=128)
     cases.append((fetched, "attention_forward_by_descriptors", "*fp8e4nv:16" + ", *fp8e4nv:16" * 2 + ", *bf16:16" + ", i32" * 9 + strides * 4 + ", fp32" + sizes +
                   constexpr(VALUES_TRANSPOSED=True), "--num-warps 8 --num-stages 2"))
+# Heads of a prefill normed, turned and put into pages; of a step of decoding as they are; with keys over ranks; of tokens that the host knows the places of.
+placed = "*bf16:16, *bf16:16, *bf16:16, i32, i32, i32, i32:16, i32:16, i32:16" + constexpr(HEAD_DIM=128, BATCH=64, BLOCK_HEADS=8)
+changed = ", *bf16:16, *bf16:16, fp32, *fp32:16" + constexpr(ROTARY_DIM=128, INTERLEAVED=False)
+as_they_are = constexpr(q_weight_ptr=None, k_weight_ptr=None, epsilon=0.0, rotary_ptr=None, ROTARY_DIM=0, INTERLEAVED=False)
+one_token, no_pages = constexpr(rows_of_sequence=1, first_position=0), constexpr(table_ptr=None, table_stride=0, PAGE=1)
+cases += [
+    (library("attention/heads"), "place_heads", placed + ", *bf16:16, *i32:16, *i32:16" + constexpr(places_ptr=None, positions_ptr=None) + one_token +
+     ", *i32:16, i32" + constexpr(PAGE=64) + changed + constexpr(GROUPS=1)),
+    (library("attention/heads"), "place_heads", placed + ", *bf16:16, *i32:16" + constexpr(offsets_ptr=None, places_ptr=None, positions_ptr=None) + one_token +
+     no_pages + as_they_are + constexpr(GROUPS=1)),
+    (library("attention/heads"), "place_heads", placed + ", *bf16:16" + constexpr(lengths_ptr=None, offsets_ptr=None) + ", *i32:16, *i32:16" + one_token +
+     ", *i32:16, i32" + constexpr(PAGE=64) + changed + constexpr(GROUPS=4)),
+    (library("attention/heads"), "place_heads", placed + constexpr(q_ptr=None, lengths_ptr=None, offsets_ptr=None, places_ptr=None, positions_ptr=None) +
+     ", i32, i32" + no_pages + changed.replace("False", "True") + constexpr(GROUPS=4)),
+]
 cases.append((library("attention/backward"), "gradient_rows", "*bf16:16, *bf16:16, *fp32:16, *fp32:16, *fp32:16, i32, i32, i32" + strides + ", i32:16" +
               constexpr(HEAD_DIM=128, BLOCK_M=32)))
 cases.append((library("attention/backward"), "sink_gradients", "*fp32:16, *fp32:16, *fp32:16, *fp32:16, i32, i32, i32:16" + constexpr(BLOCK=1024)))
