@@ -983,7 +983,7 @@ typedef struct ditron_attention_weights {
 
 typedef struct ditron_tensor_parallel_attention_operands {
   size_t struct_size;
-  const void *x; /* [tokens, hidden], or the rank's rows */
+  const void *x; /* [tokens, hidden], or the rank's rows; null where it has none, like y */
   void *y;       /* Result, like x. */
   /* The cache: [pages, page_size, own kv heads, head_dim], without pages [max_batch, max_keys, own kv heads, head_dim]. Finite numbers also where no
    * key is yet: zeros at first. */
@@ -1044,7 +1044,8 @@ typedef struct ditron_sequence_parallel_attention_options {
 
 typedef struct ditron_sequence_parallel_attention_operands {
   size_t struct_size;
-  const void *x; /* Prefill: [batch, the rank's tokens, hidden]; decode: [batch, hidden], the same on all ranks */
+  /* Prefill: [batch, the rank's tokens, hidden], null where it has none, like y; decode: [batch, hidden], the same on all ranks */
+  const void *x;
   void *y;       /* Result, like x; of a step of decoding the same bits on all ranks. */
   /* The cache: [pages, page_size, kv_heads, head_dim], without pages [cache_batch, cache_keys, kv_heads, head_dim]. Null in a prefill that keeps no keys. */
   void *keys, *values;

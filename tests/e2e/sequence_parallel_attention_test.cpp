@@ -146,7 +146,7 @@ TEST_F(SequenceParallelAttentionTest, AgainstLoops) {
     std::vector<LayerMemory> memory;
     for (uint32_t r = 0; r < ranks; ++r)
       memory.push_back(memoryOf(options, model, r));
-    for (int64_t tokens : {50, 37}) {
+    for (int64_t tokens : {50, 37, 2}) {
       for (uint32_t r = 0; r < ranks; ++r) {
         ASSERT_OK(layer->prepare(rank(r), tokens));
         give(memory[r], own(options, firstTokens(x, tokens, options.hidden), tokens, r));
@@ -154,7 +154,9 @@ TEST_F(SequenceParallelAttentionTest, AgainstLoops) {
       std::vector<runtime::Graph> graphs;
       for (uint32_t r = 0; r < ranks; ++r)
         graphs.push_back(captured(r, [&](runtime::Stream &stream) {
-          return layer->enqueue(rank(r), stream, memory[r].x, memory[r].weights(), memory[r].y, tokens);
+          const bool isEmpty = RowShards(tokens, ranks).rowsOf(r) == 0;
+          return layer->enqueue(rank(r), stream, isEmpty ? Pointer() : memory[r].x, memory[r].weights(),
+                                isEmpty ? Pointer() : memory[r].y, tokens);
         }));
       for (int turn = 0; turn < 2; ++turn)
         for (uint32_t r = 0; r < ranks; ++r)

@@ -111,10 +111,12 @@ protected:
       memory[r].y = zeros(o.dtype, o.maxTokens * o.hidden, "y", r);
     }
   }
-  ops::TensorParallelAttentionOperands operandsOf(uint32_t r) const {
+  ops::TensorParallelAttentionOperands operandsOf(uint32_t r, int64_t tokens) {
     const PerRank &own = memory[r];
-    return {.x = own.x,
-            .y = own.y,
+    const bool isEmpty =
+        layer->options().tokens == AttentionTokens::Dealt && RowShards(tokens, world().numRanks()).rowsOf(r) == 0;
+    return {.x = isEmpty ? Pointer() : own.x,
+            .y = isEmpty ? Pointer() : own.y,
             .keys = own.keys,
             .values = own.values,
             .lengths = own.lengths,
@@ -219,7 +221,7 @@ TEST_P(TensorParallelAttentionCases, PrefillThenReplayedSteps) {
     for (uint32_t r = 0; r < p.ranks; ++r)
       ASSERT_OK(layer->preparePrefill(rank(r), tokens, sequences, longest));
     for (uint32_t r = 0; r < p.ranks; ++r)
-      ASSERT_OK(layer->prefill(rank(r), rank(r).stream(), operandsOf(r), tokens, sequences, longest));
+      ASSERT_OK(layer->prefill(rank(r), rank(r).stream(), operandsOf(r, tokens), tokens, sequences, longest));
     ASSERT_OK(world().synchronize());
     expectRows(expected, tokens, fmt::format("prefill of {} tokens", tokens));
   }
@@ -228,7 +230,7 @@ TEST_P(TensorParallelAttentionCases, PrefillThenReplayedSteps) {
   std::vector<runtime::Graph> graphs;
   for (uint32_t r = 0; r < p.ranks; ++r) {
     ASSERT_OK(rank(r).stream().beginCapture());
-    ASSERT_OK(layer->decode(rank(r), rank(r).stream(), operandsOf(r), sequences));
+    ASSERT_OK(layer->decode(rank(r), rank(r).stream(), operandsOf(r, sequences), sequences));
     auto graph = rank(r).stream().endCapture();
     ASSERT_OK(graph);
     graphs.push_back(std::move(graph).value());

@@ -205,6 +205,9 @@ Status SequenceParallelAttention::enqueue(runtime::Rank &rank, runtime::Stream &
                                           const Weights &weights, runtime::Pointer y, int64_t tokens,
                                           const std::optional<Cache> &cache) {
   DITRON_RETURN_IF_ERROR(verifyTokens(tokens));
+  const RowShards shards(tokens, ranks);
+  if (shards.rowsOf(rank.id()) == 0) // nothing is read or written there
+    x = y = before.result(rank.id());
   const DataType type = optionValues.dtype;
   if (cache)
     DITRON_RETURN_IF_ERROR(verifyDecodes());
@@ -214,7 +217,6 @@ Status SequenceParallelAttention::enqueue(runtime::Rank &rank, runtime::Stream &
   if (optionValues.rotary.dim != 0)
     DITRON_RETURN_IF_ERROR(verifyAlignedPointer(operation, "rotary", weights.rotary, DataType::F32));
   if (cache) {
-    const RowShards shards(tokens, ranks);
     SpreadKeysMemory memory = memoryOf(weights, *cache);
     memory.x = x;
     DITRON_RETURN_IF_ERROR(spread->fill(rank, stream, memory, shards.rowsOf(rank.id()), shards.firstRowOf(rank.id())));

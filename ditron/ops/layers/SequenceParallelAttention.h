@@ -66,7 +66,7 @@ public:
 
   /// Makes the plans of calls with so many tokens in a sequence, in the same order on all ranks.
   Status prepare(runtime::Rank &rank, int64_t tokens);
-  /// x and y: [batch, rowsOf(rank) of RowShards(tokens), hidden]. Every rank makes the same sequence of calls, on one stream after the other.
+  /// x and y: [batch, rowsOf(rank) of RowShards(tokens), hidden], null where the rank has none. Every rank makes the same sequence of calls, on one stream after the other.
   /// `cache`: gets the rank's tokens as the first keys of sequences 0 to batch - 1.
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer x, const Weights &weights,
                  runtime::Pointer y, int64_t tokens, const std::optional<Cache> &cache = std::nullopt);

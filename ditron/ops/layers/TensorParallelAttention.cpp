@@ -302,11 +302,14 @@ Status TensorParallelAttention::prepare(runtime::Rank &rank, const Call &call) {
 }
 
 Status TensorParallelAttention::enqueue(runtime::Rank &rank, runtime::Stream &stream, const Call &call,
-                                        const Operands &operands) {
+                                        const Operands &given) {
   DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
   DITRON_RETURN_IF_ERROR(verifyCall(call));
-  DITRON_RETURN_IF_ERROR(verifyOperands(call, operands));
   PerRank &own = *ofRanks[rank.id()];
+  Operands operands = given;
+  if (areDealt() && RowShards(call.tokens, ranks).rowsOf(rank.id()) == 0) // nothing is read or written there
+    operands.x = operands.y = own.rows;
+  DITRON_RETURN_IF_ERROR(verifyOperands(call, operands));
   const auto describe = [&] {
     return fmt::format("{} tokens of {} sequences ({})", call.tokens, call.batch, call.longest ? "prefill" : "decode");
   };

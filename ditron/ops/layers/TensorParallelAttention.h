@@ -62,7 +62,8 @@ struct TensorParallelAttentionWeights {
 
 /// One rank's memory of a call.
 struct TensorParallelAttentionOperands {
-  runtime::Pointer x, y; ///< [tokens, hidden], or the rank's rows; at multiples of 16 bytes, like the next two.
+  runtime::Pointer x,
+      y; ///< [tokens, hidden], or the rank's rows, null where it has none; at multiples of 16 bytes, like the next two.
   /// The cache: [pages, pageSize, kvHeads of the rank, headDim], without pages [maxBatch, maxKeys, kvHeads of the rank, headDim]. Finite numbers also
   /// where no key is yet.
   runtime::Pointer keys, values;
@@ -141,7 +142,7 @@ private:
   Expected<Plan> makePlan(runtime::Rank &rank, const Call &call, const TensorParallelAttentionOperands &operands) const;
   Status prepare(runtime::Rank &rank, const Call &call);
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, const Call &call,
-                 const TensorParallelAttentionOperands &operands);
+                 const TensorParallelAttentionOperands &given);
 
   Options optionValues;
   uint32_t ranks = 1;
