@@ -173,12 +173,15 @@ std::string oneLine(std::string text) {
 
 } // namespace
 
-std::vector<std::string> trialWords(const TuneProblem &problem, const std::string &plan, const TrialOptions &options) {
+std::vector<std::string> trialWords(const TuneProblem &problem, const std::vector<std::string> &plans,
+                                    const TrialOptions &options) {
   const std::string bench = problem.isGrouped() ? "grouped_gemm" : problem.isAttention() ? "attention" : problem.op;
   std::vector<std::string> words = {
       options.program, "bench", bench, "--target", options.target, "--dtype", std::string(toString(problem.dtype))};
   const auto add = [&](std::initializer_list<std::string> more) { words.insert(words.end(), more); };
-  add({"--plan", plan, "--json", "-"});
+  for (const std::string &plan : plans)
+    add({"--plan", plan});
+  add({"--json", "-"});
   if (problem.isGrouped())
     add({"--shape", fmt::format("{}x{}x{}x{}x{}", problem.m, problem.n, problem.k, problem.experts, problem.topK),
          "--form", problem.isGathered() ? "gathered" : "rows"}); // always checked, as attention is
@@ -202,7 +205,7 @@ std::vector<std::string> trialWords(const TuneProblem &problem, const std::strin
 
 TrialResult runTrial(const TuneProblem &problem, const std::string &plan, const TrialOptions &options) {
   TrialResult result;
-  const Expected<Ended> ended = runProcess(trialWords(problem, plan, options), options.limitSeconds);
+  const Expected<Ended> ended = runProcess(trialWords(problem, {plan}, options), options.limitSeconds);
   if (!ended.isOk()) {
     result.failure = ended.status().message();
   } else if (ended->tookTooLong) {
@@ -223,6 +226,28 @@ TrialResult runTrial(const TuneProblem &problem, const std::string &plan, const 
     result.failure = fmt::format("returned {}", WEXITSTATUS(ended->status));
   result.failure = oneLine(result.failure);
   return result;
+}
+
+std::map<std::string, double> timesOfPlans(const std::string &text) {
+  std::map<std::string, double> times;
+  const nlohmann::json report = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json::json_pointer plans("/rows/0/plans");
+  if (report.is_discarded() || !report.contains(plans))
+    return times;
+  for (const nlohmann::json &plan : report.at(plans))
+    if (const nlohmann::json &time = plan.at("median_microseconds"); time.is_number() && time.get<double>() > 0)
+      times.emplace(plan.at("name").get<std::string>(), time.get<double>());
+  return times;
+}
+
+std::map<std::string, double> runTurns(const TuneProblem &problem, const std::vector<std::string> &plans,
+                                       const TrialOptions &options) {
+  std::vector<std::string> words = trialWords(problem, plans, options);
+  words.insert(words.end(), {"--rounds", "7", "--milliseconds", "100"});
+  const Expected<Ended> ended = runProcess(words, options.limitSeconds * static_cast<double>(plans.size()));
+  const bool isDone =
+      ended.isOk() && !ended->tookTooLong && WIFEXITED(ended->status) && WEXITSTATUS(ended->status) == 0;
+  return isDone ? timesOfPlans(ended->out) : std::map<std::string, double>();
 }
 
 } // namespace ditron::tool

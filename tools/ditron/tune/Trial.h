@@ -10,6 +10,7 @@
 
 #include "tune/TuneSpace.h"
 
+#include <map>
 #include <optional>
 
 namespace ditron::tool {
@@ -28,8 +29,15 @@ struct TrialResult {
 };
 
 TrialResult runTrial(const TuneProblem &problem, const std::string &plan, const TrialOptions &options);
+/// Plans that have been tried, in turns for some seconds in one process (TuneProblem::comparesPlans): a GPU that is hot, as it is in use, is slower, and
+/// by other factors for other plans, than one that has cooled while a plan was compiled. Microseconds by plan, of those that were timed.
+std::map<std::string, double> runTurns(const TuneProblem &problem, const std::vector<std::string> &plans,
+                                       const TrialOptions &options);
 /// What is run.
-std::vector<std::string> trialWords(const TuneProblem &problem, const std::string &plan, const TrialOptions &options);
+std::vector<std::string> trialWords(const TuneProblem &problem, const std::vector<std::string> &plans,
+                                    const TrialOptions &options);
+/// The times of plans in the report of a benchmark that compares them.
+std::map<std::string, double> timesOfPlans(const std::string &report);
 
 } // namespace ditron::tool
 #endif // DITRON_TOOLS_DITRON_TRIAL_H

@@ -39,6 +39,8 @@ struct TuneProblem {
   bool isAttention() const { return queries > 0; }
   bool isCausal() const { return op == "causal_attention"; }
   bool isGathered() const { return op == "gathered_gemm"; }
+  /// Whose benchmark takes several plans and times them in turns.
+  bool comparesPlans() const { return op == "gemm" || isAttention(); }
   /// The size that tuned shapes differ in, by which rows are found: rows, bytes or queries.
   int64_t firstSize() const;
   /// What the library asks the tables for, that size first.

@@ -81,7 +81,39 @@ Status writeRow(const std::string &path, const ops::PlanRow &row) {
                         "# Written by `ditron tune`; use it with DITRON_PLANS=FILE (docs/tuner.md).\n" + table.text());
 }
 
+/// Has those that are close to the best run in turns, whose times then count. Nothing changes when one of them has no time.
+void settle(TunedProblem &tuned, const TrialOptions &options) {
+  const std::vector<TunedPlan *> close = closeToBest(tuned);
+  if (close.size() < 2)
+    return;
+  std::vector<std::string> names;
+  for (const TunedPlan *plan : close)
+    names.push_back(plan->plan);
+  const std::map<std::string, double> times = runTurns(tuned.problem, names, options);
+  if (times.size() != close.size() ||
+      !std::ranges::all_of(names, [&](const std::string &name) { return times.contains(name); }))
+    return;
+  for (TunedPlan *plan : close)
+    plan->result.microseconds = times.at(plan->plan);
+  tuned.best = *std::ranges::min_element(close, {}, [](const TunedPlan *plan) { return *plan->result.microseconds; });
+  tuned.inTurns = close.size();
+}
+
 } // namespace
+
+std::vector<TunedPlan *> closeToBest(TunedProblem &tuned) {
+  constexpr double close = 1.15;
+  constexpr size_t most = 4;
+  std::vector<TunedPlan *> result;
+  if (!tuned.best)
+    return result;
+  for (TunedPlan &plan : tuned.plans)
+    if (plan.result.microseconds && *plan.result.microseconds <= close * *tuned.best->result.microseconds)
+      result.push_back(&plan);
+  std::ranges::stable_sort(result, {}, [](const TunedPlan *plan) { return *plan->result.microseconds; });
+  result.resize(std::min(result.size(), most));
+  return result;
+}
 
 std::vector<ops::PlanSize> bucketOf(const TuneProblem &problem, const std::vector<TuneProblem> &all) {
   const int64_t size = problem.firstSize();
@@ -137,11 +169,16 @@ Status tune(const TuneOptions &options, const TuneMachine &machine, const std::s
       if (plan.result.microseconds && (!one.best || *plan.result.microseconds < *one.best->result.microseconds))
         one.best = &plan;
     }
+    if (one.best && one.problem.comparesPlans() && !machine.target.simulated) {
+      progress.activity(fmt::format("{} {}: the best in turns", one.problem.op, one.problem.text()));
+      settle(one, options.trial);
+    }
     if (one.best) {
       ops::PlanRow row = keyOf(one.problem, gpu);
       row.sizes = bucketOf(one.problem, options.problems);
       row.plan = one.best->plan;
-      row.comment = fmt::format("{:.2f} us, the best of {}{}", *one.best->result.microseconds, one.plans.size(),
+      row.comment = fmt::format("{:.2f} us, the best of {}{}{}", *one.best->result.microseconds, one.plans.size(),
+                                one.inTurns ? fmt::format(", {} of them in turns", one.inTurns) : "",
                                 machine.target.simulated ? ", simulated" : "");
       const Journal::Lock alone = journal.lock();
       DITRON_RETURN_IF_ERROR(writeRow(options.outFile, row).withContext("--out"));

@@ -1,8 +1,9 @@
 //===- Tuner.h - From shapes to a table of plans ----------------------------------------------------------------*- C++ -*-===//
 //
-// For each shape the candidates are tried one after the other, and the fastest becomes a row of the table. What was measured is in a
+// For each shape the candidates are tried one after the other, on GPUs the best of them again in turns where the benchmark can do that, and the fastest
+// becomes a row of the table. What was measured is in a
 // journal beside the table, a line as soon as it is known, in the format of tables: the comment is the time or the failure. A run that
-// was interrupted reads it and measures nothing twice. The table is replaced as a whole whenever a shape is done, so that it is valid
+// was interrupted reads it and measures nothing twice but the turns. The table is replaced as a whole whenever a shape is done, so that it is valid
 // at every moment; rows that it has for other shapes, operators or machines stay.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -40,7 +41,11 @@ struct TunedProblem {
   TuneProblem problem;
   std::vector<TunedPlan> plans;
   const TunedPlan *best = nullptr; ///< Null where no plan gave a right result.
+  size_t inTurns = 0;              ///< Plans whose times are of turns.
 };
+
+/// At most four that are hardly slower than the best, which comes first; for TuneMachine's GPUs they are then timed in turns.
+std::vector<TunedPlan *> closeToBest(TunedProblem &tuned);
 
 /// Sizes that a row for this problem stands for: from what the next smaller problem's row leaves, at most down to a quarter.
 std::vector<ops::PlanSize> bucketOf(const TuneProblem &problem, const std::vector<TuneProblem> &all);
