@@ -1,16 +1,14 @@
 """Attention of a rank's queries to the keys of all ranks, which come while it is computed (host side: ditron/ops/sequence_parallel/AllGatherAttention).
 
-The tokens of a sequence are cut into WORLD_SIZE * PARTS sections of `section` tokens, the last ones shorter or empty. With PARTS 1 rank r has section r. With
-PARTS 2 it has sections r and 2 * WORLD_SIZE - 1 - r, one behind the other: then all ranks have as much to do when queries see only what came before them.
-
-K and V of all ranks: [WORLD_SIZE, batch, kv_heads, PARTS * section, HEAD_DIM], zeros where a rank has fewer tokens. A piece is some of a rank's batch * kv_heads
+K and V of all ranks: [WORLD_SIZE, batch, kv_heads, PARTS * section, HEAD_DIM], by sections (sections.py). A piece is some of a rank's batch * kv_heads
 heads, K and V; copy engines bring pieces in the order in which they are wanted. On one rank this is attention of tensors with any strides.
 """
 import triton
 import triton.language as tl
 import triton_dist.language as dl
 
-from ..attention.scores import item_of_step, log_sum_exp, share_of_steps, softmax_begin, softmax_turn
+from ..attention.scores import item_of_step, log_sum_exp, share_of_steps, softmax_begin
+from .sections import attend_keys, keys_seen, place_of_tile, section_of
 
 
 @triton.jit(do_not_specialize=["own_rows"])
@@ -29,16 +27,6 @@ def stage_shard(k_ptr, v_ptr, staged_k_ptr, staged_v_ptr, heads, own_rows, stage
         offsets = index % blocks * BLOCK + tl.arange(0, BLOCK)
         value = tl.load(from_ptr + head * own_elements + offsets, mask=offsets < own_elements, other=0.0)
         tl.store(to_ptr + head * elements + offsets, value, mask=offsets < elements)
-
-
-@triton.jit
-def section_of(rank, part, WORLD_SIZE: tl.constexpr):
-    return tl.where(part == 0, rank, 2 * WORLD_SIZE - 1 - rank)
-
-
-@triton.jit
-def tokens_of(section_number, section, tokens):
-    return min(max(tokens - section_number * section, 0), section)
 
 
 @triton.jit(do_not_specialize=["rank"])
@@ -68,7 +56,6 @@ def all_gather_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, ready_ptr, gener
     tiles = first_tiles
     if PARTS == 2:
         tiles += tl.cdiv(own_rows - first_rows, BLOCK_M)
-    key_rows = tl.arange(0, BLOCK_N)
     # Where the last tiles have the most work first and last ones come by turns, two for a program.
     together, steps = share_of_steps(tiles * batch * heads, CAUSAL)
     for step in tl.range(0, steps, warp_specialize=True):
@@ -78,10 +65,8 @@ def all_gather_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, ready_ptr, gener
         tile = item % tiles
         if CAUSAL:
             tile = tl.where(tile % 2 == 0, tiles - 1 - tile // 2, tile // 2)
-        query_part = (tile >= first_tiles).to(tl.int32)
-        query_row = (tile - query_part * first_tiles) * BLOCK_M
+        query_part, query_row, query_place = place_of_tile(tile, first_tiles, first_rows, BLOCK_M)
         first_query = section_of(rank, query_part, WORLD_SIZE) * section + query_row
-        query_place = query_part * first_rows + query_row
         query_rows = first_query + tl.arange(0, BLOCK_M)
 
         largest, total = softmax_begin(None, head, 0.0, BLOCK_M)
@@ -91,14 +76,7 @@ def all_gather_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, ready_ptr, gener
             source = (rank + visit // PARTS) % WORLD_SIZE
             part = visit % PARTS
             number = section_of(source, part, WORLD_SIZE)
-            keys = tokens_of(number, section, tokens)
-            # Keys below `unmasked` are seen by all rows of the tile; those from there to `end` by some.
-            end = keys
-            unmasked = keys // BLOCK_N * BLOCK_N
-            shift = first_query - number * section
-            if CAUSAL:
-                end = max(min(keys, shift + BLOCK_M), 0)
-                unmasked = min(unmasked, max(shift + 1, 0) // BLOCK_N * BLOCK_N)
+            keys, unmasked, end = keys_seen(first_query, number, section, tokens, CAUSAL, BLOCK_M, BLOCK_N)
             arrived_k = k_desc
             arrived_v = v_desc
             if ready_ptr is not None:
@@ -107,18 +85,9 @@ def all_gather_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, ready_ptr, gener
                 token = dl.wait(ready_ptr + source * PIECES + piece, (end > 0).to(tl.int32), "sys", "acquire", waitValue=generation, compare="ge")
                 arrived_k = dl.consume_token(k_desc, token)
                 arrived_v = dl.consume_token(v_desc, token)
-            place = source * batch + sequence
-            for first_key in range(0, end, BLOCK_N):
-                k = arrived_k.load([place, head // group, part * section + first_key, 0]).reshape([BLOCK_N, HEAD_DIM])
-                scores = tl.dot(q, k.T)
-                if first_key >= unmasked:
-                    seen = (key_rows < keys - first_key)[None, :]
-                    if CAUSAL:
-                        seen = seen & (key_rows[None, :] <= (query_rows - (number * section + first_key))[:, None])
-                    scores = tl.where(seen, scores, float("-inf"))
-                largest, total, rescale, powers = softmax_turn(scores, score_scale, largest, total, 0.0)
-                v = arrived_v.load([place, head // group, part * section + first_key, 0]).reshape([BLOCK_N, HEAD_DIM])
-                accumulator = tl.dot(powers.to(v_ptr.dtype.element_ty), v, accumulator * rescale[:, None])
+            largest, total, accumulator = attend_keys(q, arrived_k, arrived_v, source * batch + sequence, head // group, part * section,
+                                                      query_rows, number * section, keys, unmasked, end, largest, total, accumulator, score_scale, CAUSAL,
+                                                      HEAD_DIM, BLOCK_N)
 
         accumulator = accumulator * (1.0 / tl.where(total == 0.0, 1.0, total))[:, None]
         result = accumulator.to(out_ptr.dtype.element_ty).reshape([1, 1, BLOCK_M, HEAD_DIM])

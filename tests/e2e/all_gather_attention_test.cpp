@@ -5,8 +5,8 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
+#include "TokenAttentionModel.h"
 #include "ditron/ops/Reference.h"
-#include "ditron/ops/attention/AttentionReference.h"
 #include "ditron/ops/sequence_parallel/AllGatherAttention.h"
 
 #include <fmt/format.h>
@@ -29,58 +29,6 @@ struct AttentionCase {
 };
 void PrintTo(const AttentionCase &p, std::ostream *stream) { *stream << p.name; }
 
-/// One call's operands, by all tokens in their order, and what must come out.
-struct AttentionData {
-  AllGatherAttentionOptions options;
-  TokenSections sections;
-  std::vector<float> q, k, v; ///< [batch * heads, tokens, headDim]
-  std::vector<double> out, lse;
-
-  AttentionData(const AllGatherAttentionOptions &options, const TokenSections &sections, uint64_t seed)
-      : options(options), sections(sections) {
-    const int64_t tokens = sections.tokens, depth = options.headDim, heads = options.batch * options.heads,
-                  kvHeads = options.batch * options.kvHeads;
-    q = randomFloats(heads * tokens * depth, seed, -2, 2, options.dtype);
-    k = randomFloats(kvHeads * tokens * depth, seed + 1, -2, 2, options.dtype);
-    v = randomFloats(kvHeads * tokens * depth, seed + 2, -2, 2, options.dtype);
-    const auto element = [&](const std::vector<float> &values, int64_t headsOfBatch) {
-      return [&, headsOfBatch](int64_t batch, int64_t head, int64_t token, int64_t column) -> double {
-        return values[((batch * headsOfBatch + head) * tokens + token) * depth + column];
-      };
-    };
-    const ops::AttentionReference plain({.batch = options.batch,
-                                         .heads = options.heads,
-                                         .kvHeads = options.kvHeads,
-                                         .queries = tokens,
-                                         .keys = tokens,
-                                         .headDim = depth,
-                                         .causal = options.causal,
-                                         .scale = options.scale},
-                                        element(q, options.heads), element(k, options.kvHeads),
-                                        element(v, options.kvHeads));
-    for (int64_t head = 0; head < heads; ++head)
-      for (int64_t query = 0; query < tokens; ++query) {
-        const ops::AttentionReference::Row row = plain.row(head / options.heads, head % options.heads, query);
-        out.insert(out.end(), row.out.begin(), row.out.end());
-        lse.push_back(row.lse);
-      }
-  }
-  /// [heads, own tokens, width] of [heads, tokens, width].
-  template <typename T> std::vector<T> of(const std::vector<T> &all, int64_t width, uint32_t rank) const {
-    std::vector<T> own;
-    const int64_t heads = static_cast<int64_t>(all.size()) / (sections.tokens * width);
-    for (int64_t head = 0; head < heads; ++head)
-      for (uint32_t part = 0; part < sections.parts(); ++part) {
-        const int64_t count = sections.tokensOf(rank, part);
-        if (count > 0) {
-          const auto first = all.begin() + (head * sections.tokens + sections.firstToken(rank, part)) * width;
-          own.insert(own.end(), first, first + count * width);
-        }
-      }
-    return own;
-  }
-};
-
 class AllGatherAttentionTest : public testing::TestWithParam<AttentionCase> {
 protected:
   struct Memory {
@@ -95,10 +43,10 @@ protected:
     EXPECT_OK(buffer->uploadFloats(values));
     return std::move(buffer).value();
   }
-  static std::vector<Memory> memoryFor(World &world, const AttentionData &data) {
+  static std::vector<Memory> memoryFor(World &world, const TokenAttentionModel &data) {
     std::vector<Memory> memory;
-    const int64_t depth = data.options.headDim;
-    const DataType type = data.options.dtype;
+    const int64_t depth = GetParam().options.headDim;
+    const DataType type = GetParam().options.dtype;
     for (uint32_t r = 0; r < world.numRanks(); ++r) {
       const size_t rows = data.of(data.lse, 1, r).size();
       memory.push_back({put(world, r, type, data.of(data.q, depth, r)), put(world, r, type, data.of(data.k, depth, r)),
@@ -108,16 +56,17 @@ protected:
     }
     return memory;
   }
-  static void check(const std::vector<Memory> &memory, const AttentionData &data, const std::string &what) {
+  static void check(const std::vector<Memory> &memory, const TokenAttentionModel &data, const std::string &what) {
     for (uint32_t r = 0; r < memory.size(); ++r) {
-      const std::vector<double> expected = data.of(data.out, data.options.headDim, r), lse = data.of(data.lse, 1, r);
+      const std::vector<double> expected = data.of(data.out, GetParam().options.headDim, r),
+                                lse = data.of(data.lse, 1, r);
       if (expected.empty())
         continue;
       auto actual = memory[r].out.downloadFloats(), actualLse = memory[r].lse.downloadFloats();
       ASSERT_OK(actual);
       ASSERT_OK(actualLse);
       const ops::Comparison comparison =
-          ops::compare(*actual, expected, {data.options.dtype == DataType::BF16 ? 1.6e-2 : 3e-3});
+          ops::compare(*actual, expected, {GetParam().options.dtype == DataType::BF16 ? 1.6e-2 : 3e-3});
       EXPECT_TRUE(comparison.passed()) << what << ", rank " << r << ": element " << comparison.worstIndex << " is "
                                        << (*actual)[comparison.worstIndex] << ", expected "
                                        << expected[comparison.worstIndex];
@@ -193,7 +142,7 @@ TEST_P(AllGatherAttentionTest, CallsOfTwoSizes) {
   auto op = AllGatherAttention::create(**world, **jit, p.options);
   ASSERT_OK(op);
   const int64_t sizes[] = {p.tokens, p.otherTokens};
-  std::vector<AttentionData> data;
+  std::vector<TokenAttentionModel> data;
   std::vector<std::vector<Memory>> memory;
   for (int64_t tokens : sizes) {
     data.emplace_back(p.options, op->sections(tokens), 10 + tokens);

@@ -9,8 +9,6 @@ namespace ditron::ops {
 namespace {
 
 constexpr std::string_view operation = "AllGatherAttention";
-/// What stages a shard: elements of a block, and blocks of a multiprocessor.
-constexpr uint32_t stageBlock = 4096, stageBlocksPerMultiprocessor = 2;
 
 } // namespace
 
@@ -73,28 +71,6 @@ Status AllGatherAttention::verifyOperands(const Operands &operands) const {
                                std::pair("out", operands.out)})
     DITRON_RETURN_IF_ERROR(verifyAlignedPointer(operation, name, pointer, optionValues.dtype));
   return operands.lse.address ? verifyAlignedPointer(operation, "lse", operands.lse, DataType::F32) : Status::ok();
-}
-
-KernelCall AllGatherAttention::stageCall(const runtime::Rank &rank, int64_t tokens) const {
-  const uint32_t id = rank.id();
-  const int64_t slot = id * keyHeads() * stageRows(tokens) * optionValues.headDim;
-  const int64_t blocks = keyHeads() * ceilDivide(stageRows(tokens) * optionValues.headDim, stageBlock);
-  KernelCall call;
-  call.source = "sequence_parallel/attention";
-  call.kernel = "stage_shard";
-  call.grid = {static_cast<uint32_t>(
-                   std::min<int64_t>(blocks, stageBlocksPerMultiprocessor * rank.attributes().multiprocessors)),
-               2, 1};
-  call.arguments = {{"k_ptr", gathered[0].on(id)},
-                    {"v_ptr", gathered[1].on(id)},
-                    {"staged_k_ptr", gathered[0].on(id) + slot},
-                    {"staged_v_ptr", gathered[1].on(id) + slot},
-                    {"heads", keyHeads()},
-                    {"own_rows", sections(tokens).tokensOf(id)},
-                    {"stage_rows", stageRows(tokens)},
-                    {"HEAD_DIM", optionValues.headDim},
-                    {"BLOCK", stageBlock}};
-  return call;
 }
 
 KernelCall AllGatherAttention::attentionCall(const runtime::Rank &rank, int64_t tokens, bool withLse) const {
@@ -173,7 +149,12 @@ Expected<AllGatherAttention::Plan> AllGatherAttention::makePlan(runtime::Rank &r
   using runtime::Lane;
   const runtime::Pointer own = ready.on(rank.id()) + rank.id() * optionValues.pieces, any = words.generation(rank.id());
   Plan made;
-  DITRON_ASSIGN_OR_RETURN(made.stage, PreparedCall::create(*kernels, rank, stageCall(rank, tokens)));
+  const int64_t slot = rank.id() * keyHeads() * stageRows(tokens) * optionValues.headDim;
+  DITRON_ASSIGN_OR_RETURN(
+      made.stage,
+      PreparedCall::create(*kernels, rank,
+                           stageKeysCall(rank, sections(tokens), keyHeads(), optionValues.headDim,
+                                         gathered[0].on(rank.id()) + slot, gathered[1].on(rank.id()) + slot)));
   DITRON_ASSIGN_OR_RETURN(PreparedCall enter, PreparedCall::create(*kernels, rank,
                                                                    words.enter(rank, own, optionValues.pieces,
                                                                                {.destination = any, .source = any})));

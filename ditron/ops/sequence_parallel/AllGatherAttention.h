@@ -17,30 +17,13 @@
 #include "ditron/ops/KeptPlans.h"
 #include "ditron/ops/plans/PlanAgreement.h"
 #include "ditron/ops/sequence_parallel/HeadAttention.h"
+#include "ditron/ops/sequence_parallel/TokenSections.h"
 #include "ditron/runtime/CallAgreement.h"
 #include "ditron/runtime/CallSequence.h"
 
 #include <optional>
 
 namespace ditron::ops {
-
-/// How tokens are dealt out to the ranks: in sections of sectionTokens(), the last ones shorter or empty.
-struct TokenSections {
-  int64_t tokens = 0; ///< Of a sequence, on all ranks together.
-  uint32_t ranks = 1;
-  bool isZigZag = false; ///< Rank r has sections r and 2 * ranks - 1 - r, one behind the other; else section r.
-
-  uint32_t parts() const { return isZigZag ? 2 : 1; }
-  int64_t sectionTokens() const { return ceilDivide(tokens, int64_t{ranks} * parts()); }
-  /// First token of a section that a rank has, and how many it has of it.
-  int64_t firstToken(uint32_t rank, uint32_t part) const {
-    return sectionTokens() * (part ? 2 * ranks - 1 - rank : rank);
-  }
-  int64_t tokensOf(uint32_t rank, uint32_t part) const {
-    return std::clamp<int64_t>(tokens - firstToken(rank, part), 0, sectionTokens());
-  }
-  int64_t tokensOf(uint32_t rank) const { return tokensOf(rank, 0) + (isZigZag ? tokensOf(rank, 1) : 0); }
-};
 
 struct AllGatherAttentionOptions {
   int64_t batch = 1;
@@ -92,12 +75,11 @@ private:
   Status verifyTokens(int64_t tokens) const;
   Status verifyOperands(const Operands &operands) const;
   Expected<Plan> makePlan(runtime::Rank &rank, int64_t tokens, bool withLse) const;
-  KernelCall stageCall(const runtime::Rank &rank, int64_t tokens) const;
   KernelCall attentionCall(const runtime::Rank &rank, int64_t tokens, bool withLse) const;
   void addPushes(const runtime::Rank &rank, int64_t tokens, runtime::CallSequence &sequence) const;
   int64_t keyHeads() const { return optionValues.batch * optionValues.kvHeads; }
   /// Rows of a head of a rank where they are gathered.
-  int64_t stageRows(int64_t tokens) const { return sections(tokens).sectionTokens() * sections(tokens).parts(); }
+  int64_t stageRows(int64_t tokens) const { return sections(tokens).shardRows(); }
 
   AllGatherAttentionOptions optionValues;
   runtime::World *world = nullptr;

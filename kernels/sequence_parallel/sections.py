@@ -1,0 +1,79 @@
+"""What the kernels of attention over ranks share: which rank has which tokens, and what a tile of queries does with the keys of a section.
+
+The tokens of a sequence are cut into world_size * PARTS sections of `section` tokens, the last ones shorter or empty. With PARTS 1 rank r has section r. With
+PARTS 2 it has sections r and 2 * world_size - 1 - r, one behind the other: then all ranks have as much to do when queries see only what came before them.
+
+In a rank's shard of K and V, or of Q, its sections begin at multiples of `section` rows: [batch, heads, PARTS * section, HEAD_DIM], zeros where there are fewer
+tokens. In its tensors they follow each other: only the last section that has any tokens is short.
+"""
+import triton
+import triton.language as tl
+
+from ..attention.scores import softmax_turn
+
+
+@triton.jit
+def section_of(rank, part, world_size):
+    return tl.where(part == 0, rank, 2 * world_size - 1 - rank)
+
+
+@triton.jit
+def tokens_of(section_number, section, tokens):
+    return min(max(tokens - section_number * section, 0), section)
+
+
+@triton.jit
+def place_of_tile(tile, first_tiles, first_rows, BLOCK: tl.constexpr):
+    """The part that a tile of a rank's tokens belongs to, its first row in there, and in the tensor. No tile has rows of two parts."""
+    part = (tile >= first_tiles).to(tl.int32)
+    row = (tile - part * first_tiles) * BLOCK
+    return part, row, part * first_rows + row
+
+
+@triton.jit
+def rows_of_part(part, first_rows, own_rows):
+    return tl.where(part == 0, first_rows, own_rows - first_rows)
+
+
+@triton.jit
+def tiles_of_heads(ptr, batch, heads, rows, batch_stride, head_stride, BLOCK: tl.constexpr, HEAD_DIM: tl.constexpr):
+    """A descriptor of [batch, heads, rows, HEAD_DIM] with rows that follow each other, for tiles of BLOCK rows of a head."""
+    return tl.make_tensor_descriptor(ptr, shape=[batch, heads, rows, HEAD_DIM], strides=[batch_stride, head_stride, HEAD_DIM, 1], block_shape=[1, 1, BLOCK, HEAD_DIM])
+
+
+@triton.jit
+def keys_seen(first_query, number, section, tokens, CAUSAL: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Keys of section `number`; those below `unmasked` are seen by all rows of the tile, those from there to `end` by some."""
+    keys = tokens_of(number, section, tokens)
+    end = keys
+    unmasked = keys // BLOCK_N * BLOCK_N
+    shift = first_query - number * section
+    if CAUSAL:
+        end = max(min(keys, shift + BLOCK_M), 0)
+        unmasked = min(unmasked, max(shift + 1, 0) // BLOCK_N * BLOCK_N)
+    return keys, unmasked, end
+
+
+@triton.jit
+def is_key_seen(query_rows, section_begin, first_key, keys, CAUSAL: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Of the tile's queries the keys of a section from its first_key-th on. query_rows: places of the queries in the sequence."""
+    key_rows = tl.arange(0, BLOCK_N)
+    seen = (key_rows < keys - first_key)[None, :]
+    if CAUSAL:
+        seen = seen & (key_rows[None, :] <= (query_rows - (section_begin + first_key))[:, None])
+    return seen
+
+
+@triton.jit
+def attend_keys(q, k_desc, v_desc, place, kv_head, first_row, query_rows, section_begin, keys, unmasked, end, largest, total, accumulator, score_scale,
+                CAUSAL: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Goes on with online softmax over the keys of a section, whose rows begin at first_row."""
+    for first_key in range(0, end, BLOCK_N):
+        k = k_desc.load([place, kv_head, first_row + first_key, 0]).reshape([BLOCK_N, HEAD_DIM])
+        scores = tl.dot(q, k.T)
+        if first_key >= unmasked:
+            scores = tl.where(is_key_seen(query_rows, section_begin, first_key, keys, CAUSAL, BLOCK_N), scores, float("-inf"))
+        largest, total, rescale, powers = softmax_turn(scores, score_scale, largest, total, 0.0)
+        v = v_desc.load([place, kv_head, first_row + first_key, 0]).reshape([BLOCK_N, HEAD_DIM])
+        accumulator = tl.dot(powers.to(v.dtype), v, accumulator * rescale[:, None])
+    return largest, total, accumulator
