@@ -1,0 +1,80 @@
+"""Attention of a rank's queries to the keys of all ranks, which go round them (host side: ditron/ops/sequence_parallel/RingAttention).
+
+One launch for each shard of K and V, [batch, kv_heads, PARTS * section, HEAD_DIM] by sections (sections.py), while the next one arrives. A launch merges what its keys give with
+what those before them gave, by the logarithms of their sums, always in the order in which shards come: the same bits in every run.
+
+Of the `all_tiles` tiles of a rank's tokens a launch has `tiles` from first_tile on: where queries see only what came before them, the early section of the tokens has nothing to
+do with the shards of later ranks. Tiles from first_complete to end_complete have seen all keys with this launch.
+"""
+import triton
+import triton.language as tl
+from triton_dist.language.extra import libshmem_device
+
+from ..attention.scores import LN2, item_of_step, share_of_steps, softmax_begin
+from .sections import attend_keys, keys_seen, place_of_tile, rows_of_part, section_of, tiles_of_heads
+
+
+@triton.jit
+def send_to_node(slot_ptr, peer_slot_ptr, bytes, gate_ptr, peer):
+    """A shard to the rank with this one's place on another node, and behind it that rank's gate opened; one program."""
+    libshmem_device.putmem_signal_nbi_block(peer_slot_ptr, slot_ptr, bytes, gate_ptr, 1, libshmem_device.NVSHMEM_SIGNAL_SET, peer)
+
+
+@triton.jit(do_not_specialize=["rank", "world_size", "source", "first_tile", "tiles", "all_tiles", "first_complete", "end_complete", "has_begun"])
+def ring_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, partial_ptr, logs_ptr, batch, heads, kv_heads, group, tokens, section, first_rows, own_rows, stage_rows,
+                   q_batch_stride, q_head_stride, kv_batch_stride, kv_head_stride, score_scale, rank, world_size, source, first_tile, tiles, all_tiles, first_complete, end_complete, has_begun, PARTS: tl.constexpr,
+                   CAUSAL: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """K and V are those of rank `source`. q_ptr, out_ptr: [batch, heads, own_rows, HEAD_DIM], lse_ptr: as in all_gather_attention. partial_ptr, logs_ptr: results so far and
+    logarithms to base 2 of their sums, fp32 [batch, heads, all_tiles, BLOCK_M, HEAD_DIM] and [batch, heads, all_tiles, BLOCK_M], read where has_begun.
+    """
+    q_desc = tiles_of_heads(q_ptr, batch, heads, own_rows, q_batch_stride, q_head_stride, BLOCK_M, HEAD_DIM)
+    k_desc = tiles_of_heads(k_ptr, batch, kv_heads, stage_rows, kv_batch_stride, kv_head_stride, BLOCK_N, HEAD_DIM)
+    v_desc = tiles_of_heads(v_ptr, batch, kv_heads, stage_rows, kv_batch_stride, kv_head_stride, BLOCK_N, HEAD_DIM)
+    first_tiles = tl.cdiv(first_rows, BLOCK_M)
+    columns = tl.arange(0, HEAD_DIM)
+    together, steps = share_of_steps(tiles * batch * heads, CAUSAL)
+    for step in tl.range(0, steps, warp_specialize=True):
+        item = item_of_step(step, together)
+        sequence = item // tiles // heads
+        head = item // tiles % heads
+        tile = item % tiles
+        if CAUSAL:
+            tile = tl.where(tile % 2 == 0, tiles - 1 - tile // 2, tile // 2)
+        tile += first_tile
+        query_part, query_row, query_place = place_of_tile(tile, first_tiles, first_rows, BLOCK_M)
+        first_query = section_of(rank, query_part, world_size) * section + query_row
+        rows = tl.arange(0, BLOCK_M)
+        largest, total = softmax_begin(None, head, 0.0, BLOCK_M)
+        accumulator = tl.zeros((BLOCK_M, HEAD_DIM), dtype=tl.float32)
+        q = q_desc.load([sequence, head, query_place, 0]).reshape([BLOCK_M, HEAD_DIM])
+        for part in range(0, PARTS):
+            number = section_of(source, part, world_size)
+            keys, unmasked, end = keys_seen(first_query, number, section, tokens, CAUSAL, BLOCK_M, BLOCK_N)
+            largest, total, accumulator = attend_keys(q, k_desc, v_desc, sequence, head // group, part * section, first_query + rows, number * section, keys,
+                                                      unmasked, end, largest, total, accumulator, score_scale, CAUSAL, HEAD_DIM, BLOCK_N)
+
+        all_head = tl.cast(sequence, tl.int64) * heads + head
+        tile_ptr = partial_ptr + (all_head * all_tiles + tile) * (BLOCK_M * HEAD_DIM)
+        tile_logs_ptr = logs_ptr + (all_head * all_tiles + tile) * BLOCK_M
+        offsets = rows[:, None] * HEAD_DIM + columns[None, :]
+        logs = largest + tl.log2(total)
+        accumulator = accumulator * (1.0 / tl.where(total == 0.0, 1.0, total))[:, None]
+        if has_begun != 0:
+            before = tl.load(tile_logs_ptr + rows)
+            largest = tl.maximum(logs, before)
+            finite = tl.where(largest == float("-inf"), 0.0, largest)
+            share = tl.exp2(logs - finite)
+            share_before = tl.exp2(before - finite)
+            sums = share + share_before
+            factor = 1.0 / tl.where(sums == 0.0, 1.0, sums)
+            accumulator = accumulator * (share * factor)[:, None] + tl.load(tile_ptr + offsets) * (share_before * factor)[:, None]
+            logs = finite + tl.log2(sums)
+        if (tile >= first_complete) & (tile < end_complete):
+            is_row = rows < rows_of_part(query_part, first_rows, own_rows) - query_row
+            place = all_head * own_rows + query_place
+            tl.store(out_ptr + place * HEAD_DIM + offsets, accumulator.to(out_ptr.dtype.element_ty), mask=is_row[:, None])
+            if lse_ptr is not None:
+                tl.store(lse_ptr + place + rows, logs * LN2, mask=is_row)
+        else:
+            tl.store(tile_ptr + offsets, accumulator)
+            tl.store(tile_logs_ptr + rows, logs)
