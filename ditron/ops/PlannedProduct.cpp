@@ -162,7 +162,7 @@ Expected<ProductPlan> PlannedProduct::makePlan(runtime::Rank &rank, const Operan
 }
 
 Expected<ProductPlan> PlannedProduct::plan(runtime::Rank &rank, int64_t rows, int64_t size, const RowStrides &strides) {
-  DITRON_RETURN_IF_ERROR(verifyRank(operationName, *ownWorld, rank));
+  DITRON_RETURN_IF_ERROR(verifyOwnRank(rank));
   Expected<Plan> made = recordedPlan(rank, rows, size, strides);
   DITRON_RETURN_IF_ERROR(agree(rank, made.status(), rows, size));
   return made;
@@ -182,7 +182,7 @@ Expected<ProductPlan> PlannedProduct::recordedPlan(runtime::Rank &rank, int64_t 
 }
 
 Status PlannedProduct::prepare(runtime::Rank &rank, int64_t rows, int64_t size, const RowStrides &strides) {
-  DITRON_RETURN_IF_ERROR(verifyRank(operationName, *ownWorld, rank));
+  DITRON_RETURN_IF_ERROR(verifyOwnRank(rank));
   const Expected<ProductShape> shape = verifyShape({rows, size, strides});
   if (!shape.isOk())
     return agree(rank, shape.status(), rows, size);
@@ -198,11 +198,15 @@ Status PlannedProduct::prepare(runtime::Rank &rank, int64_t rows, int64_t size, 
   return Status::ok();
 }
 
+Status PlannedProduct::verifyOwnRank(const runtime::Rank &rank) const {
+  return verifyRank(operationName, *ownWorld, rank);
+}
+
 Status PlannedProduct::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
                                runtime::Pointer result, int64_t rows, int64_t size, const EpilogueOperands &extras,
                                const RowStrides &strides) {
   const OperandPointers operands(a, b, result, extras);
-  DITRON_RETURN_IF_ERROR(verifyRank(operationName, *ownWorld, rank));
+  DITRON_RETURN_IF_ERROR(verifyOwnRank(rank));
   DITRON_ASSIGN_OR_RETURN(const ProductShape shape, verifyShape({rows, size, strides}));
   DITRON_RETURN_IF_ERROR(verifyOperands(operationName, types, operands));
   auto describe = [&] {

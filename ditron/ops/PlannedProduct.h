@@ -130,6 +130,8 @@ protected:
   /// What of a call's plan must be the same on all ranks.
   virtual std::string agreedPlan(const ProductShape &shape) const = 0;
 
+  /// The rank is one of the operator's world; before memory of its number is looked for.
+  Status verifyOwnRank(const runtime::Rank &rank) const;
   /// Refuses tiles that cannot make a call's product.
   Status verifyTile(const ProductShape &shape, const TileConfig &tile) const;
 

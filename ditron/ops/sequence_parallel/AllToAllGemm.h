@@ -38,6 +38,7 @@ public:
   /// RowShards(rows), columns] ([..., columns / 2] with SwiGlu); scales of b and bias: one, or one for each column.
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer b, runtime::Pointer result,
                  int64_t rows, int64_t columns, const EpilogueOperands &extras = {}) {
+    DITRON_RETURN_IF_ERROR(verifyOwnRank(rank));
     return PlannedProduct::enqueue(rank, stream, operand(rank.id()), b, result, rows, columns, extras);
   }
 

@@ -32,6 +32,7 @@ public:
   /// of its rows, scales of b and bias: one, or one for each column. All rank's calls follow each other on one stream; every rank makes the same ones.
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, int64_t rows,
                  const EpilogueOperands &extras = {}) {
+    DITRON_RETURN_IF_ERROR(verifyOwnRank(rank));
     return PlannedProduct::enqueue(rank, stream, a, b, result(rank.id()), rows, columnCount, extras);
   }
   /// [batch, rows, columns / ranks] of the last call, of options.resultType; there until the rank's next call begins.
