@@ -4,7 +4,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "MoeModel.h"
-#include "contracts/OperatorUnderContract.h"
+#include "contracts/ContractAdapters.h"
 #include "ditron/ops/AllGatherGemm.h"
 #include "ditron/ops/GemmAllReduce.h"
 #include "ditron/ops/GemmKernels.h"
@@ -30,36 +30,6 @@ using ops::CollectivePlan;
 using ops::MatrixOrder;
 using ops::Reduction;
 using runtime::Stream;
-
-template <typename Adapter, typename Operator>
-Expected<std::unique_ptr<OperatorUnderContract>> adapt(Expected<Operator> made, const auto &...arguments) {
-  DITRON_RETURN_IF_ERROR(made.status());
-  return std::unique_ptr<OperatorUnderContract>(std::make_unique<Adapter>(std::move(made).value(), arguments...));
-}
-
-/// Draws from a seed; from seed 0 always the first.
-class Draws {
-public:
-  explicit Draws(uint64_t seed) : plain(seed == 0), random(seed) {}
-  template <typename T> T of(std::initializer_list<T> choices) {
-    const uint64_t number = random();
-    return choices.begin()[plain ? 0 : number % choices.size()];
-  }
-  uint32_t upTo(uint32_t least, uint32_t most) {
-    const uint64_t number = random();
-    return plain ? least : least + static_cast<uint32_t>(number % (most - least + 1));
-  }
-
-private:
-  bool plain;
-  std::mt19937_64 random;
-};
-
-double roundedTo(DataType type, double value) {
-  std::byte bytes[8];
-  storeElement(type, bytes, value);
-  return loadElement(type, bytes);
-}
 
 /// What so many bits keep of an integer.
 double wrapped(double value, int bits, bool isSigned) {
@@ -909,6 +879,7 @@ std::vector<ContractEntry> makeTable() {
   table.push_back(expertParallelMoe(std::nullopt));
   table.push_back(expertParallel(ops::ExpertParallelForm::TwoLevel));
   table.push_back(expertParallelMoe(ops::ExpertParallelForm::TwoLevel));
+  std::ranges::move(sequenceParallelEntries(), std::back_inserter(table));
   return table;
 }
 

@@ -144,7 +144,7 @@ void ContractCall::freeze(Set &set, const Images &actual, const std::string &wha
       for (double value : expected)
         squares += value * value;
       const double size = std::sqrt(squares / std::max<double>(1, static_cast<double>(expected.size())));
-      expectClose(values, expected, tolerance, tolerance * size + 1e-30,
+      expectClose(values, expected, tolerance, tolerance * size + operand.absoluteTolerance + 1e-30,
                   fmt::format("{}, rank {}, {}", what, r, operand.name));
       if (op->givesAllRanksTheSame()) {
         const auto &[firstOwner, firstPlace] =

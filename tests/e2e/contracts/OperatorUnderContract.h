@@ -41,6 +41,8 @@ struct ContractOperand {
   std::optional<std::pair<size_t, int64_t>> inside = std::nullopt;
   /// Of results: |actual - expected| <= tolerance * (|expected| + root mean square of all). 0: bit by bit.
   double tolerance = 0;
+  /// What may differ besides, absolutely: of results that may all be zero but for roundings.
+  double absoluteTolerance = 0;
 };
 
 /// Values of each operand of one rank.
