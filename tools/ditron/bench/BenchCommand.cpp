@@ -336,7 +336,7 @@ void addBenchCommand(CLI::App &app, CommandContext &context) {
   addAttentionDecodeBenchCommand(*bench, context);
   addAttentionLayerBenchCommand(*bench, context);
   addUlyssesBenchCommands(*bench, context);
-  addAllGatherAttentionBenchCommand(*bench, context);
+  addTokenAttentionBenchCommands(*bench, context);
   for (CLI::App *command : bench->get_subcommands([](CLI::App *) { return true; }))
     command->fallthrough(); // --time may come behind the operator's name
 }

@@ -20,8 +20,8 @@ void addAttentionDecodeBenchCommand(CLI::App &bench, CommandContext &context);
 void addAttentionLayerBenchCommand(CLI::App &bench, CommandContext &context);
 /// `ditron bench gemm_a2a|a2a_gemm`, below `ditron bench`: products around attention by heads.
 void addUlyssesBenchCommands(CLI::App &bench, CommandContext &context);
-/// `ditron bench ag_attention`, below `ditron bench`: attention to the keys of all ranks.
-void addAllGatherAttentionBenchCommand(CLI::App &bench, CommandContext &context);
+/// `ditron bench ag_attention|ring_attention`, below `ditron bench`: attention to the keys of all ranks.
+void addTokenAttentionBenchCommands(CLI::App &bench, CommandContext &context);
 /// `ditron bench all_reduce|all_gather|...`, below `ditron bench`: collectives by sizes and plans.
 void addCollectiveBenchCommands(CLI::App &bench, CommandContext &context);
 /// `ditron bench all_to_all_v|send_receive|barrier`, below `ditron bench`: transfers by sizes.

@@ -1,0 +1,374 @@
+//===- TokenAttentionBench.cpp - ditron bench ag_attention and ring_attention -------------------------------------------------===//
+//
+// Attention to the keys of all ranks, gathered or going round, and its backward: overlapped with their way here, and behind it. Some rows of every result are compared
+// with the plain reference.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "bench/KernelBench.h"
+#include "bench/RankBench.h"
+#include "overlap/OverlapCommands.h"
+
+#include "ditron/ops/attention/AttentionReference.h"
+#include "ditron/ops/sequence_parallel/AllGatherAttention.h"
+#include "ditron/ops/sequence_parallel/RingAttention.h"
+#include "ditron/ops/sequence_parallel/RingAttentionBackward.h"
+
+#include <fmt/format.h>
+
+namespace ditron::tool {
+
+namespace {
+
+constexpr std::string_view shapeForm = "BATCHxHEADSxKV_HEADSxTOKENSxHEAD_DIM";
+constexpr double allowedError = 3e-2, allowedGradientError = 6e-2;
+/// Rows of results that are compared; one of a key's gradients takes as long as a whole head of others.
+constexpr int64_t samples = 13, keySamples = 5;
+
+/// Salts of a rank's data.
+enum : uint64_t { Q = 1, K, V, Gradient, Salts };
+
+struct TokenAttentionBenchOptions : RankBenchOptions {
+  bool isRing = false, backward = false;
+  uint32_t pieces = 1;
+  ops::HeadAttentionTile tile;
+  bool causal = true;
+  std::vector<std::string> shapes = {"1x2x1x200x64"};
+};
+
+class TokenAttentionBench : RankBench {
+public:
+  explicit TokenAttentionBench(const TokenAttentionBenchOptions &options) : RankBench(options), options(options) {}
+  Status run(const Knobs &knobs);
+
+private:
+  struct Memory {
+    runtime::Buffer q, k, v, out, lse, gradient, dq, dk, dv;
+  };
+  /// What all ranks have of a tensor.
+  using Downloads = std::vector<std::vector<float>>;
+
+  Status benchShape(const std::string &shape);
+  Status makeOperands();
+  /// Microseconds of a call, behind one whose result is compared.
+  Expected<double> timeOf(ops::Schedule schedule);
+  Expected<double> timeForward(ops::Schedule schedule);
+  Expected<double> timeBackward(ops::Schedule schedule);
+  template <typename Operator> Expected<double> timeForward(Operator op);
+  Status poison(std::initializer_list<runtime::Buffer Memory::*> results);
+  Expected<Downloads> download(runtime::Buffer Memory::*which) const;
+  Status checkForward();
+  Status checkBackward();
+
+  int planWidth() const { return options.backward ? 52 : 28; } // of the table's column
+  ops::TokenSections sections() const { return {attention.maxTokens, options.ranks, attention.causal}; }
+  /// Where a head's token is among a rank's rows of so many heads: the rank, and the row.
+  std::pair<uint32_t, int64_t> placeOf(int64_t head, int64_t token) const;
+  ops::AttentionElement element(uint64_t salt, int64_t headsOfBatch) const;
+  ops::AttentionReference reference() const;
+
+  const TokenAttentionBenchOptions &options;
+  ops::RingAttentionOptions attention;
+  std::vector<Memory> memory;
+  double worst = 0;
+  std::string plan;
+};
+
+Status TokenAttentionBench::run(const Knobs &knobs) {
+  DITRON_RETURN_IF_ERROR(checkOptions());
+  for (const std::string &shape : options.shapes)
+    DITRON_RETURN_IF_ERROR(parseShape(shape, 5, shapeForm).status());
+  DITRON_RETURN_IF_ERROR(chooseTarget());
+  DITRON_RETURN_IF_ERROR(start(knobs));
+  const std::string_view name = options.isRing ? "ring_attention" : "ag_attention";
+  table = fmt::format("{}{}, {}, {}, {} x {}\n{:<26}{:<{}}{:>14}{:>12}{:>15}{:>9}  {}\n", name,
+                      options.backward ? " backward" : "", options.causal ? "causal" : "whole", toString(dtype),
+                      options.ranks, gpu(), "batch heads kv tokens dim", "plan", planWidth(), "overlapped us",
+                      "unfused us", "TFLOP/s a GPU", "unf./o.", "error");
+  for (const std::string &shape : options.shapes)
+    DITRON_RETURN_IF_ERROR(benchShape(shape).withContext(shape));
+  nlohmann::ordered_json report = reportOf(name);
+  report["backward"] = options.backward;
+  report["causal"] = options.causal;
+  report["dtype"] = toString(dtype);
+  return finish(std::move(report));
+}
+
+Status TokenAttentionBench::makeOperands() {
+  memory.clear();
+  for (uint32_t id = 0; id < options.ranks; ++id) {
+    runtime::Rank &rank = world->rank(id);
+    const int64_t rows = std::max<int64_t>(sections().tokensOf(id), 1) * attention.batch;
+    Memory each;
+    const auto make = [&](runtime::Buffer &buffer, int64_t heads, std::string_view name,
+                          std::optional<uint64_t> salt = std::nullopt) -> Status {
+      DITRON_ASSIGN_OR_RETURN(buffer, rank.allocate(dtype, rows * heads * attention.headDim, name));
+      return salt ? data->fill(buffer, *salt + Salts * id) : Status::ok();
+    };
+    DITRON_RETURN_IF_ERROR(make(each.q, attention.heads, "q", Q));
+    DITRON_RETURN_IF_ERROR(make(each.k, attention.kvHeads, "k", K));
+    DITRON_RETURN_IF_ERROR(make(each.v, attention.kvHeads, "v", V));
+    DITRON_RETURN_IF_ERROR(make(each.out, attention.heads, "out"));
+    if (options.backward) {
+      DITRON_ASSIGN_OR_RETURN(each.lse, rank.allocate(DataType::F32, rows * attention.heads, "lse"));
+      DITRON_RETURN_IF_ERROR(make(each.gradient, attention.heads, "gradient", Gradient));
+      DITRON_RETURN_IF_ERROR(make(each.dq, attention.heads, "dq"));
+      DITRON_RETURN_IF_ERROR(make(each.dk, attention.kvHeads, "dk"));
+      DITRON_RETURN_IF_ERROR(make(each.dv, attention.kvHeads, "dv"));
+    }
+    memory.push_back(std::move(each));
+  }
+  return world->synchronize();
+}
+
+std::pair<uint32_t, int64_t> TokenAttentionBench::placeOf(int64_t head, int64_t token) const {
+  const ops::TokenSections dealt = sections();
+  const int64_t number = token / dealt.sectionTokens();
+  const auto ranks = static_cast<int64_t>(dealt.ranks);
+  const auto rank = static_cast<uint32_t>(number < ranks ? number : 2 * ranks - 1 - number);
+  const int64_t before = number < ranks ? 0 : dealt.tokensOf(rank, 0);
+  return {rank, head * dealt.tokensOf(rank) + before + token - dealt.firstToken(rank, number < ranks ? 0 : 1)};
+}
+
+ops::AttentionElement TokenAttentionBench::element(uint64_t salt, int64_t headsOfBatch) const {
+  return [this, salt, headsOfBatch](int64_t batch, int64_t head, int64_t token, int64_t column) -> double {
+    const auto [rank, row] = placeOf(batch * headsOfBatch + head, token);
+    return data->at(salt + Salts * rank, row * attention.headDim + column);
+  };
+}
+
+ops::AttentionReference TokenAttentionBench::reference() const {
+  return {{.batch = attention.batch,
+           .heads = attention.heads,
+           .kvHeads = attention.kvHeads,
+           .queries = attention.maxTokens,
+           .keys = attention.maxTokens,
+           .headDim = attention.headDim,
+           .causal = attention.causal},
+          element(Q, attention.heads),
+          element(K, attention.kvHeads),
+          element(V, attention.kvHeads)};
+}
+
+Status TokenAttentionBench::poison(std::initializer_list<runtime::Buffer Memory::*> results) {
+  for (uint32_t id = 0; id < options.ranks; ++id)
+    for (runtime::Buffer Memory::*result : results) {
+      runtime::Buffer &buffer = memory[id].*result;
+      if (buffer.isValid())
+        DITRON_RETURN_IF_ERROR(world->rank(id).stream().fill(buffer, 0xff, buffer.count()));
+    }
+  return Status::ok();
+}
+
+Expected<TokenAttentionBench::Downloads> TokenAttentionBench::download(runtime::Buffer Memory::*which) const {
+  Downloads all;
+  for (const Memory &each : memory) {
+    DITRON_ASSIGN_OR_RETURN(std::vector<float> values, (each.*which).downloadFloats());
+    all.push_back(std::move(values));
+  }
+  return all;
+}
+
+Status TokenAttentionBench::checkForward() {
+  const int64_t tokens = attention.maxTokens, heads = attention.batch * attention.heads;
+  DITRON_ASSIGN_OR_RETURN(const Downloads out, download(&Memory::out));
+  const ops::AttentionReference plain = reference();
+  RelativeError error(dtype);
+  for (int64_t i = 0; i < samples; ++i) {
+    const int64_t index = i * (heads * tokens - 1) / (samples - 1), head = index / tokens, query = index % tokens;
+    const auto [rank, row] = placeOf(head, query);
+    const std::vector<double> expected = plain.row(head / attention.heads, head % attention.heads, query).out;
+    for (int64_t d = 0; d < attention.headDim; ++d)
+      error.add(out[rank][row * attention.headDim + d], expected[d]);
+  }
+  worst = std::max(worst, error.value());
+  return verifyError(error.value(), allowedError);
+}
+
+Status TokenAttentionBench::checkBackward() {
+  const int64_t tokens = attention.maxTokens, depth = attention.headDim;
+  const ops::AttentionReference plain = reference();
+  const ops::AttentionElement gradient = element(Gradient, attention.heads);
+  DITRON_ASSIGN_OR_RETURN(const Downloads out, download(&Memory::out));
+  DITRON_ASSIGN_OR_RETURN(const Downloads lse, download(&Memory::lse));
+  DITRON_ASSIGN_OR_RETURN(const Downloads dq, download(&Memory::dq));
+  DITRON_ASSIGN_OR_RETURN(const Downloads dk, download(&Memory::dk));
+  DITRON_ASSIGN_OR_RETURN(const Downloads dv, download(&Memory::dv));
+  RelativeError ofQueries(dtype), ofKeys(dtype), ofValues(dtype);
+  const int64_t heads = attention.batch * attention.heads, keyHeads = attention.batch * attention.kvHeads;
+  for (int64_t i = 0; i < samples; ++i) {
+    const int64_t index = i * (heads * tokens - 1) / (samples - 1), head = index / tokens, query = index % tokens;
+    const auto [rank, row] = placeOf(head, query);
+    const auto expected = plain.queryGradient(gradient, head / attention.heads, head % attention.heads, query);
+    for (int64_t d = 0; d < depth; ++d)
+      ofQueries.add(dq[rank][row * depth + d], expected[d]);
+  }
+  for (int64_t i = 0; i < keySamples; ++i) {
+    const int64_t index = i * (keyHeads * tokens - 1) / (keySamples - 1), head = index / tokens, key = index % tokens;
+    const int64_t batch = head / attention.kvHeads;
+    // The forward call's rows, which have been compared themselves.
+    const auto lseOf = [&](int64_t queryHead, int64_t query) -> double {
+      const auto [rank, row] = placeOf(batch * attention.heads + queryHead, query);
+      return lse[rank][row];
+    };
+    const auto deltaOf = [&](int64_t queryHead, int64_t query) {
+      const auto [rank, row] = placeOf(batch * attention.heads + queryHead, query);
+      double sum = 0;
+      for (int64_t d = 0; d < depth; ++d)
+        sum += out[rank][row * depth + d] * gradient(batch, queryHead, query, d);
+      return sum;
+    };
+    const auto expected = plain.keyGradients(gradient, batch, head % attention.kvHeads, key, lseOf, deltaOf);
+    const auto [rank, row] = placeOf(head, key);
+    for (int64_t d = 0; d < depth; ++d) {
+      ofKeys.add(dk[rank][row * depth + d], expected.k[d]);
+      ofValues.add(dv[rank][row * depth + d], expected.v[d]);
+    }
+  }
+  const double error = std::max({ofQueries.value(), ofKeys.value(), ofValues.value()});
+  worst = std::max(worst, error);
+  return verifyError(error, allowedGradientError);
+}
+
+template <typename Operator> Expected<double> TokenAttentionBench::timeForward(Operator op) {
+  plan = op.planText();
+  for (uint32_t id = 0; id < options.ranks; ++id)
+    DITRON_RETURN_IF_ERROR(op.prepare(world->rank(id), attention.maxTokens, options.backward));
+  const Call call = [&](uint32_t id) {
+    const Memory &own = memory[id];
+    return op.enqueue(world->rank(id), world->rank(id).stream(),
+                      {.q = own.q,
+                       .k = own.k,
+                       .v = own.v,
+                       .out = own.out,
+                       .lse = options.backward ? own.lse.pointer() : runtime::Pointer()},
+                      attention.maxTokens);
+  };
+  DITRON_RETURN_IF_ERROR(poison({&Memory::out, &Memory::lse}));
+  DITRON_RETURN_IF_ERROR(callOnce(call));
+  DITRON_RETURN_IF_ERROR(checkForward());
+  return options.backward ? 0 : microsecondsOf(call);
+}
+
+Expected<double> TokenAttentionBench::timeForward(ops::Schedule schedule) {
+  attention.schedule = schedule;
+  if (options.isRing) {
+    DITRON_ASSIGN_OR_RETURN(ops::RingAttention op, ops::RingAttention::create(*world, *jit, attention));
+    return timeForward(std::move(op));
+  }
+  DITRON_ASSIGN_OR_RETURN(ops::AllGatherAttention op, ops::AllGatherAttention::create(*world, *jit,
+                                                                                      {.batch = attention.batch,
+                                                                                       .heads = attention.heads,
+                                                                                       .kvHeads = attention.kvHeads,
+                                                                                       .headDim = attention.headDim,
+                                                                                       .dtype = attention.dtype,
+                                                                                       .causal = attention.causal,
+                                                                                       .maxTokens = attention.maxTokens,
+                                                                                       .pieces = options.pieces,
+                                                                                       .schedule = schedule,
+                                                                                       .tile = attention.tile}));
+  return timeForward(std::move(op));
+}
+
+Expected<double> TokenAttentionBench::timeBackward(ops::Schedule schedule) {
+  attention.schedule = schedule;
+  DITRON_ASSIGN_OR_RETURN(ops::RingAttentionBackward op, ops::RingAttentionBackward::create(*world, *jit, attention));
+  plan = op.planText();
+  for (uint32_t id = 0; id < options.ranks; ++id)
+    DITRON_RETURN_IF_ERROR(op.prepare(world->rank(id), attention.maxTokens));
+  const Call call = [&](uint32_t id) {
+    const Memory &own = memory[id];
+    return op.enqueue(world->rank(id), world->rank(id).stream(),
+                      {.q = own.q,
+                       .k = own.k,
+                       .v = own.v,
+                       .out = own.out,
+                       .lse = own.lse,
+                       .gradient = own.gradient,
+                       .dq = own.dq,
+                       .dk = own.dk,
+                       .dv = own.dv},
+                      attention.maxTokens);
+  };
+  DITRON_RETURN_IF_ERROR(poison({&Memory::dq, &Memory::dk, &Memory::dv}));
+  DITRON_RETURN_IF_ERROR(callOnce(call));
+  DITRON_RETURN_IF_ERROR(checkBackward());
+  return microsecondsOf(call);
+}
+
+Expected<double> TokenAttentionBench::timeOf(ops::Schedule schedule) {
+  DITRON_ASSIGN_OR_RETURN(const double forward, timeForward(schedule));
+  return options.backward ? timeBackward(schedule) : forward;
+}
+
+Status TokenAttentionBench::benchShape(const std::string &shape) {
+  progress.activity(shape);
+  DITRON_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, parseShape(shape, 5, shapeForm));
+  attention = {.batch = sizes[0],
+               .heads = sizes[1],
+               .kvHeads = sizes[2],
+               .headDim = sizes[4],
+               .dtype = dtype,
+               .causal = options.causal,
+               .maxTokens = sizes[3],
+               .tile = options.tile};
+  worst = 0;
+  DITRON_RETURN_IF_ERROR(makeOperands());
+  DITRON_ASSIGN_OR_RETURN(const double overlapped, timeOf(ops::Schedule::Overlapped));
+  DITRON_ASSIGN_OR_RETURN(const double unfused, timeOf(ops::Schedule::Unfused));
+  const auto tokens = static_cast<double>(attention.maxTokens);
+  const double pairs = tokens * tokens / (attention.causal ? 2 : 1) / options.ranks;
+  // Two products a pair of tokens; of the backward five are necessary.
+  const double products = options.backward ? 5 : 2;
+  const double flops =
+      2.0 * products * static_cast<double>(attention.batch * attention.heads * attention.headDim) * pairs;
+  table += fmt::format("{:<26}{:<{}}{:>14}{:>12}{:>15}{:>9}  {:.1e}\n", shape, plan, planWidth(), shown(overlapped, 1),
+                       shown(unfused, 1), shown(overlapped > 0 ? flops / overlapped * 1e-6 : 0, 1),
+                       shown(overlapped > 0 ? unfused / overlapped : 0, 3), worst);
+  nlohmann::ordered_json row = {{"shape", shape}, {"plan", plan}};
+  if (!options.isRing)
+    row["pieces"] = options.pieces;
+  row["overlapped_microseconds"] = orNull(overlapped);
+  row["unfused_microseconds"] = orNull(unfused);
+  row["error"] = worst;
+  reportRows.push_back(std::move(row));
+  return Status::ok();
+}
+
+void addCommand(CLI::App &bench, CommandContext &context, bool isRing) {
+  CLI::App *command =
+      isRing ? bench.add_subcommand("ring_attention", "Attention to the keys of all ranks, which go round them")
+             : bench.add_subcommand("ag_attention", "Attention to the keys of all ranks, which come meanwhile");
+  auto arguments = std::make_shared<TokenAttentionBenchOptions>();
+  TokenAttentionBenchOptions &options = *arguments;
+  options.isRing = isRing;
+  addRankOptions(*command, options, "Number of ranks; 1: attention alone");
+  command->add_option("--dtype", options.dtype, "bf16 or fp16")->capture_default_str();
+  command->add_flag("!--no-causal", options.causal, "Every query sees every key");
+  command->add_flag("--backward", options.backward,
+                    "Gradients of Q, K and V, behind one forward call; keys and queries go round the ranks");
+  if (!isRing)
+    command->add_option("--pieces", options.pieces, "Signals for a rank's heads of K and V")
+        ->check(integerBetween(1, 1024))
+        ->capture_default_str();
+  for (auto [name, value] :
+       {std::pair("--block-m", &options.tile.blockM), std::pair("--block-n", &options.tile.blockN),
+        std::pair("--num-warps", &options.tile.numWarps), std::pair("--num-stages", &options.tile.numStages)})
+    command->add_option(name, *value, "Of the forward; 0: the library's choice")
+        ->check(integerBetween(0, 256))
+        ->capture_default_str();
+  command
+      ->add_option("--shape", options.shapes,
+                   std::string(shapeForm) + ", tokens of all ranks together; may be given several times")
+      ->type_name("SHAPE");
+  addReportOptions(*command, options);
+  command->callback([&context, arguments] { context.finish(TokenAttentionBench(*arguments).run(context.knobs)); });
+}
+
+} // namespace
+
+void addTokenAttentionBenchCommands(CLI::App &bench, CommandContext &context) {
+  for (bool isRing : {false, true})
+    addCommand(bench, context, isRing);
+}
+
+} // namespace ditron::tool
