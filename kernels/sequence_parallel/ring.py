@@ -11,7 +11,7 @@ import triton.language as tl
 from triton_dist.language.extra import libshmem_device
 
 from ..attention.scores import LN2, item_of_step, share_of_steps, softmax_begin
-from .sections import attend_keys, keys_seen, place_of_tile, rows_of_part, section_of, tiles_of_heads
+from .sections import attend_keys, keys_seen, merge_tile, place_of_tile, rows_of_part, section_of, tiles_of_heads
 
 
 @triton.jit
@@ -31,7 +31,6 @@ def ring_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, partial_ptr, logs_ptr,
     k_desc = tiles_of_heads(k_ptr, batch, kv_heads, stage_rows, kv_batch_stride, kv_head_stride, BLOCK_N, HEAD_DIM)
     v_desc = tiles_of_heads(v_ptr, batch, kv_heads, stage_rows, kv_batch_stride, kv_head_stride, BLOCK_N, HEAD_DIM)
     first_tiles = tl.cdiv(first_rows, BLOCK_M)
-    columns = tl.arange(0, HEAD_DIM)
     together, steps = share_of_steps(tiles * batch * heads, CAUSAL)
     for step in tl.range(0, steps, warp_specialize=True):
         item = item_of_step(step, together)
@@ -54,11 +53,12 @@ def ring_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, partial_ptr, logs_ptr,
                                                       unmasked, end, largest, total, accumulator, score_scale, CAUSAL, HEAD_DIM, BLOCK_N)
 
         all_head = tl.cast(sequence, tl.int64) * heads + head
-        tile_ptr = partial_ptr + (all_head * all_tiles + tile) * (BLOCK_M * HEAD_DIM)
-        tile_logs_ptr = logs_ptr + (all_head * all_tiles + tile) * BLOCK_M
-        offsets = rows[:, None] * HEAD_DIM + columns[None, :]
+        sum_tile = all_head * all_tiles + tile
+        place = all_head * own_rows + query_place
+        tile_logs_ptr = logs_ptr + sum_tile * BLOCK_M
         logs = largest + tl.log2(total)
-        accumulator = accumulator * (1.0 / tl.where(total == 0.0, 1.0, total))[:, None]
+        factor = 1.0 / tl.where(total == 0.0, 1.0, total)
+        factor_before = tl.zeros((BLOCK_M,), dtype=tl.float32)
         if has_begun != 0:
             before = tl.load(tile_logs_ptr + rows)
             largest = tl.maximum(logs, before)
@@ -66,15 +66,15 @@ def ring_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, partial_ptr, logs_ptr,
             share = tl.exp2(logs - finite)
             share_before = tl.exp2(before - finite)
             sums = share + share_before
-            factor = 1.0 / tl.where(sums == 0.0, 1.0, sums)
-            accumulator = accumulator * (share * factor)[:, None] + tl.load(tile_ptr + offsets) * (share_before * factor)[:, None]
             logs = finite + tl.log2(sums)
-        if (tile >= first_complete) & (tile < end_complete):
-            is_row = rows < rows_of_part(query_part, first_rows, own_rows) - query_row
-            place = all_head * own_rows + query_place
-            tl.store(out_ptr + place * HEAD_DIM + offsets, accumulator.to(out_ptr.dtype.element_ty), mask=is_row[:, None])
+            sums = tl.where(sums == 0.0, 1.0, sums)
+            factor = factor * share / sums
+            factor_before = share_before / sums
+        rows_left = rows_of_part(query_part, first_rows, own_rows) - query_row
+        is_complete = (tile >= first_complete) & (tile < end_complete)
+        merge_tile(accumulator * factor[:, None], factor_before[:, None], partial_ptr, out_ptr, sum_tile, place, rows_left, has_begun, is_complete, 1.0, HEAD_DIM, BLOCK_M)
+        if is_complete:
             if lse_ptr is not None:
-                tl.store(lse_ptr + place + rows, logs * LN2, mask=is_row)
+                tl.store(lse_ptr + place + rows, logs * LN2, mask=rows < rows_left)
         else:
-            tl.store(tile_ptr + offsets, accumulator)
             tl.store(tile_logs_ptr + rows, logs)

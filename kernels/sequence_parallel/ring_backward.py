@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 from ..attention.scores import LOG2E, item_of_step, share_of_steps
-from .sections import is_key_seen, keys_seen, place_of_tile, rows_of_part, section_of, tiles_of_heads, tokens_of
+from .sections import is_key_seen, keys_seen, merge_tile, place_of_tile, rows_of_part, section_of, tiles_of_heads, tokens_of
 
 
 @triton.jit(do_not_specialize=["first_rows", "own_rows"])
@@ -38,21 +38,6 @@ def stage_queries(q_ptr, gradient_ptr, out_ptr, lse_ptr, staged_q_ptr, staged_gr
         place = (head * PARTS + part) * padded + first_row
         tl.store(logs_ptr + place + rows, tl.where(lse == float("-inf"), float("inf"), lse * LOG2E))
         tl.store(delta_ptr + place + rows, tl.sum(out.to(tl.float32) * gradient.to(tl.float32), axis=1))
-
-
-@triton.jit
-def add_or_complete(sums, partial_ptr, result_ptr, tile, place, rows_left, has_begun, is_complete, scale, HEAD_DIM: tl.constexpr, BLOCK: tl.constexpr):
-    """Adds the sums of earlier launches, of which the tile has the tile-th [BLOCK, HEAD_DIM]. What is complete goes, times scale, to the result, from row `place` on; the rest to the
-    next launch."""
-    rows = tl.arange(0, BLOCK)[:, None]
-    offsets = rows * HEAD_DIM + tl.arange(0, HEAD_DIM)[None, :]
-    tile_ptr = partial_ptr + tile * (BLOCK * HEAD_DIM)
-    if has_begun != 0:
-        sums += tl.load(tile_ptr + offsets)
-    if is_complete:
-        tl.store(result_ptr + place * HEAD_DIM + offsets, (sums * scale).to(result_ptr.dtype.element_ty), mask=rows < rows_left)
-    else:
-        tl.store(tile_ptr + offsets, sums)
 
 
 @triton.jit(do_not_specialize=["rank", "world_size", "source", "first_tile", "tiles", "all_tiles", "first_complete", "end_complete", "has_begun"])
@@ -98,8 +83,17 @@ def ring_query_gradient(q_ptr, gradient_ptr, logs_ptr, delta_ptr, k_ptr, v_ptr, 
                     powers = tl.where(is_key_seen(first_query + rows, number * section, first_key, keys, CAUSAL, BLOCK_N), powers, 0.0)
                 slopes = powers * (products - delta[:, None])
                 dq = tl.dot(slopes.to(q_ptr.dtype.element_ty), k, dq)
-        add_or_complete(dq, partial_ptr, dq_ptr, all_head * all_tiles + tile, all_head * own_rows + query_place, rows_of_part(query_part, first_rows, own_rows) - query_row, has_begun, (tile >= first_complete) & (tile < end_complete), scale,
-                        HEAD_DIM, BLOCK_M)
+        merge_tile(dq, 1.0, partial_ptr, dq_ptr, all_head * all_tiles + tile, all_head * own_rows + query_place, rows_of_part(query_part, first_rows, own_rows) - query_row, has_begun, (tile >= first_complete) & (tile < end_complete), scale,
+                   HEAD_DIM, BLOCK_M)
+
+
+@triton.jit
+def query_tiles(first_key, number, section, tokens, CAUSAL: tl.constexpr, BLOCK_M: tl.constexpr):
+    """Queries of section `number` that see keys from first_key on: the first one's tile begins here, and there are so many tiles."""
+    begin = 0
+    if CAUSAL:
+        begin = max(first_key - number * section, 0) // BLOCK_M * BLOCK_M
+    return begin, tl.cdiv(max(tokens_of(number, section, tokens) - begin, 0), BLOCK_M)
 
 
 @triton.jit(do_not_specialize=["rank", "world_size", "source", "first_tile", "tiles", "all_tiles", "first_complete", "end_complete", "has_begun"])
@@ -131,40 +125,43 @@ def ring_key_gradients(k_ptr, v_ptr, q_ptr, gradient_ptr, logs_ptr, delta_ptr, d
         dv = tl.zeros((BLOCK_N, HEAD_DIM), dtype=tl.float32)
         k = k_desc.load([sequence, kv_head, key_place, 0]).reshape([BLOCK_N, HEAD_DIM])
         v = v_desc.load([sequence, kv_head, key_place, 0]).reshape([BLOCK_N, HEAD_DIM])
-        for part in range(0, PARTS):
-            number = section_of(source, part, world_size)
-            queries = tokens_of(number, section, tokens)
-            begin = 0
-            shift = first_key - number * section
+        # Both sections' tiles of queries in one loop, which has its tiles fetched ahead without a gap.
+        later_section = section_of(source, 1, world_size)
+        begin, turns = query_tiles(first_key, source, section, tokens, CAUSAL, BLOCK_M)
+        first_turns = turns
+        later_begin = 0
+        if PARTS == 2:
+            later_begin, later_turns = query_tiles(first_key, later_section, section, tokens, CAUSAL, BLOCK_M)
+            turns += later_turns
+        for turn in range(0, turns * group):
+            head = kv_head * group + turn // turns
+            turn_of_head = turn % turns
+            part = (turn_of_head >= first_turns).to(tl.int32)
+            first_query = tl.where(part == 0, begin + turn_of_head * BLOCK_M, later_begin + (turn_of_head - first_turns) * BLOCK_M)
+            shift = first_key - tl.where(part == 0, source, later_section) * section
+            rows = tl.arange(0, BLOCK_M)
+            place = ((tl.cast(sequence, tl.int64) * heads + head) * PARTS + part) * padded + first_query
+            q = q_desc.load([sequence, head, part * section + first_query, 0]).reshape([BLOCK_M, HEAD_DIM])
+            scores = tl.dot(k, q.T)
+            logs = tl.load(logs_ptr + place + rows)
+            powers = tl.exp2(scores * score_scale - logs[None, :])
             if CAUSAL:
-                begin = max(shift, 0) // BLOCK_M * BLOCK_M
-            turns = tl.cdiv(max(queries - begin, 0), BLOCK_M)
-            for turn in range(0, turns * group):
-                head = kv_head * group + turn // turns
-                first_query = begin + turn % turns * BLOCK_M
-                rows = tl.arange(0, BLOCK_M)
-                place = ((tl.cast(sequence, tl.int64) * heads + head) * PARTS + part) * padded + first_query
-                q = q_desc.load([sequence, head, part * section + first_query, 0]).reshape([BLOCK_M, HEAD_DIM])
-                scores = tl.dot(k, q.T)
-                logs = tl.load(logs_ptr + place + rows)
-                powers = tl.exp2(scores * score_scale - logs[None, :])
-                if CAUSAL:
-                    if first_query < shift + BLOCK_N - 1:
-                        powers = tl.where(key_rows[:, None] <= (rows + (first_query - shift))[None, :], powers, 0.0)
-                gradient = gradient_desc.load([sequence, head, part * section + first_query, 0]).reshape([BLOCK_M, HEAD_DIM])
-                if FROM_DELTA:
-                    delta = tl.load(delta_ptr + place + rows)
-                    products = tl.dot(v, gradient.T, tl.broadcast_to(-delta[None, :], [BLOCK_N, BLOCK_M]))
-                else:
-                    products = tl.dot(v, gradient.T)
-                dv = tl.dot(powers.to(q_ptr.dtype.element_ty), gradient, dv)
-                if not FROM_DELTA:
-                    products -= tl.load(delta_ptr + place + rows)[None, :]
-                dk = tl.dot((powers * products).to(q_ptr.dtype.element_ty), q, dk)
+                if first_query < shift + BLOCK_N - 1:
+                    powers = tl.where(key_rows[:, None] <= (rows + (first_query - shift))[None, :], powers, 0.0)
+            gradient = gradient_desc.load([sequence, head, part * section + first_query, 0]).reshape([BLOCK_M, HEAD_DIM])
+            if FROM_DELTA:
+                delta = tl.load(delta_ptr + place + rows)
+                products = tl.dot(v, gradient.T, tl.broadcast_to(-delta[None, :], [BLOCK_N, BLOCK_M]))
+            else:
+                products = tl.dot(v, gradient.T)
+            dv = tl.dot(powers.to(q_ptr.dtype.element_ty), gradient, dv)
+            if not FROM_DELTA:
+                products -= tl.load(delta_ptr + place + rows)[None, :]
+            dk = tl.dot((powers * products).to(q_ptr.dtype.element_ty), q, dk)
         rows_left = rows_of_part(key_part, first_rows, own_rows) - key_row
         is_complete = (tile >= first_complete) & (tile < end_complete)
         all_head = tl.cast(sequence, tl.int64) * kv_heads + kv_head
         sum_tile = all_head * all_tiles + tile
         place = all_head * own_rows + key_place
-        add_or_complete(dk, partial_dk_ptr, dk_ptr, sum_tile, place, rows_left, has_begun, is_complete, scale, HEAD_DIM, BLOCK_N)
-        add_or_complete(dv, partial_dv_ptr, dv_ptr, sum_tile, place, rows_left, has_begun, is_complete, 1.0, HEAD_DIM, BLOCK_N)
+        merge_tile(dk, 1.0, partial_dk_ptr, dk_ptr, sum_tile, place, rows_left, has_begun, is_complete, scale, HEAD_DIM, BLOCK_N)
+        merge_tile(dv, 1.0, partial_dv_ptr, dv_ptr, sum_tile, place, rows_left, has_begun, is_complete, 1.0, HEAD_DIM, BLOCK_N)

@@ -1,4 +1,5 @@
-"""What the kernels of attention over ranks share: which rank has which tokens, and what a tile of queries does with the keys of a section.
+"""What the kernels of attention over ranks share: which rank has which tokens, what a tile of queries does with the keys of a section, and how
+launches of a ring go on with what those before them left.
 
 The tokens of a sequence are cut into world_size * PARTS sections of `section` tokens, the last ones shorter or empty. With PARTS 1 rank r has section r. With
 PARTS 2 it has sections r and 2 * world_size - 1 - r, one behind the other: then all ranks have as much to do when queries see only what came before them.
@@ -77,3 +78,32 @@ def attend_keys(q, k_desc, v_desc, place, kv_head, first_row, query_rows, sectio
         v = v_desc.load([place, kv_head, first_row + first_key, 0]).reshape([BLOCK_N, HEAD_DIM])
         accumulator = tl.dot(powers.to(v.dtype), v, accumulator * rescale[:, None])
     return largest, total, accumulator
+
+
+@triton.jit
+def merge_columns(sums, factor_before, tile_ptr, row_ptr, rows_left, has_begun, is_complete, scale, HEAD_DIM: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr):
+    rows = tl.arange(0, BLOCK)[:, None]
+    columns = tl.arange(0, COLUMNS)[None, :]
+    if has_begun != 0:
+        sums += tl.load(tile_ptr + rows * COLUMNS + columns) * factor_before
+        # Of small tiles several warps hold copies, one of which stores.
+        tl.debug_barrier()
+    if is_complete:
+        tl.store(row_ptr + rows * HEAD_DIM + columns, (sums * scale).to(row_ptr.dtype.element_ty), mask=rows < rows_left)
+    else:
+        tl.store(tile_ptr + rows * COLUMNS + columns, sums)
+
+
+@triton.jit
+def merge_tile(sums, factor_before, partial_ptr, result_ptr, tile, place, rows_left, has_begun, is_complete, scale, HEAD_DIM: tl.constexpr, BLOCK: tl.constexpr):
+    """Adds what earlier launches left, times factor_before: of partial_ptr, fp32, the tile-th [BLOCK, HEAD_DIM]. What is complete goes, times scale, to the result, from row `place` on;
+    the rest to the next launch. Wide tiles in halves: they take less shared memory on their way, and fewer registers. What warps have loaded before comes before what they store behind."""
+    tile_ptr = partial_ptr + tile * (BLOCK * HEAD_DIM)
+    row_ptr = result_ptr + place * HEAD_DIM
+    if HEAD_DIM > 64:
+        HALF: tl.constexpr = HEAD_DIM // 2
+        low, high = sums.reshape([BLOCK, 2, HALF]).permute(0, 2, 1).split()
+        merge_columns(low, factor_before, tile_ptr, row_ptr, rows_left, has_begun, is_complete, scale, HEAD_DIM, HALF, BLOCK)
+        merge_columns(high, factor_before, tile_ptr + BLOCK * HALF, row_ptr + HALF, rows_left, has_begun, is_complete, scale, HEAD_DIM, HALF, BLOCK)
+    else:
+        merge_columns(sums, factor_before, tile_ptr, row_ptr, rows_left, has_begun, is_complete, scale, HEAD_DIM, HEAD_DIM, BLOCK)

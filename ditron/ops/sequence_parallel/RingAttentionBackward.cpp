@@ -23,6 +23,8 @@ RingBackwardTiles chosenTiles(const RingBackwardTiles &given, int64_t headDim, s
     tiles.keys.blockN = tiles.queries.blockM = 128;
     if (headDim == 64)
       tiles.keys.blockM = tiles.queries.blockN = 128;
+  } else if (headDim > 64) {
+    tiles.keys.blockM = 32; // 64 leave no registers
   }
   for (auto [own, wanted] : {std::pair(&tiles.keys, &given.keys), std::pair(&tiles.queries, &given.queries)}) {
     own->blockM = wanted->blockM ? wanted->blockM : own->blockM;

@@ -220,7 +220,7 @@ for causal in [True, False]:
     cases.append((library("sequence_parallel/ring_backward"), "ring_query_gradient", "*bf16:16, *bf16:16, *fp32:16, *fp32:16, *bf16:16, *bf16:16, *bf16:16, *fp32:16" +
                   own + constexpr(BLOCK_M=long, BLOCK_N=64), "--num-warps 8 --num-stages 2"))
     cases.append((library("sequence_parallel/ring_backward"), "ring_key_gradients", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *fp32:16, *fp32:16, *bf16:16, *bf16:16, *fp32:16, *fp32:16" +
-                  own + constexpr(BLOCK_M=64, BLOCK_N=long), "--num-warps 8 --num-stages 2"))
+                  own + constexpr(BLOCK_M=64 if arch == "sm_90a" else 32, BLOCK_N=long), "--num-warps 8 --num-stages 2"))
     cases.append((library("sequence_parallel/ring_backward"), "stage_queries", "*bf16:16, *bf16:16, *bf16:16, *fp32:16, *bf16:16, *bf16:16, *fp32:16, *fp32:16" + ", i32" * 5 +
                   constexpr(PARTS=2 if causal else 1, HEAD_DIM=128, BLOCK_M=32)))
 cases.append((library("sequence_parallel/ring"), "send_to_node", "*u8:16, *u8:16, i64, *i64:16, i32"))
