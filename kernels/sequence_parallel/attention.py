@@ -8,7 +8,7 @@ import triton.language as tl
 import triton_dist.language as dl
 
 from ..attention.scores import item_of_step, log_sum_exp, share_of_steps, softmax_begin
-from .sections import attend_keys, keys_seen, place_of_tile, section_of
+from .sections import attend_keys, keys_seen, place_of_tile, rows_of_part, section_of
 
 
 @triton.jit(do_not_specialize=["own_rows"])
@@ -29,14 +29,36 @@ def stage_shard(k_ptr, v_ptr, staged_k_ptr, staged_v_ptr, heads, own_rows, stage
         tl.store(to_ptr + head * elements + offsets, value, mask=offsets < elements)
 
 
+@triton.jit(do_not_specialize=["rank", "first_rows", "own_rows", "sequences"])
+def find_sequences(offsets_ptr, begins_ptr, ends_ptr, sequences, section, first_rows, own_rows, rank, world_size, BLOCK: tl.constexpr):
+    """Of each of a rank's tokens where the sequence that it belongs to begins and ends among all tokens; offsets_ptr: [sequences + 1], ascending, some perhaps alike."""
+    for first in range(tl.program_id(0) * BLOCK, own_rows, tl.num_programs(0) * BLOCK):
+        rows = first + tl.arange(0, BLOCK)
+        part = (rows >= first_rows).to(tl.int32)
+        token = section_of(rank, part, world_size) * section + rows - part * first_rows
+        # The last sequence that begins at the token or before it is not below `low`, and below `high`.
+        low = tl.zeros((BLOCK,), tl.int32)
+        high = low + sequences
+        candidates = sequences
+        while candidates > 1:
+            middle = (low + high) // 2
+            is_not_below = tl.load(offsets_ptr + middle) <= token
+            low = tl.where(is_not_below, middle, low)
+            high = tl.where(is_not_below, high, middle)
+            candidates = (candidates + 1) // 2
+        tl.store(begins_ptr + rows, tl.load(offsets_ptr + low), mask=rows < own_rows)
+        tl.store(ends_ptr + rows, tl.load(offsets_ptr + low + 1), mask=rows < own_rows)
+
+
 @triton.jit(do_not_specialize=["rank"])
 def all_gather_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, ready_ptr, generation_ptr, batch, heads, kv_heads, all_batch, group, tokens, section, first_rows,
                          own_rows, stage_rows, q_batch_stride, q_head_stride, q_row_stride, out_batch_stride, out_head_stride, out_row_stride, kv_batch_stride,
                          kv_head_stride, kv_row_stride, heads_per_piece, score_scale, rank, WORLD_SIZE: tl.constexpr, PARTS: tl.constexpr, PIECES: tl.constexpr,
-                         CAUSAL: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+                         CAUSAL: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, begins_ptr=None, ends_ptr=None):
     """ready_ptr: [WORLD_SIZE, PIECES] signals, >= generation when a piece is there; None: all of it is. lse_ptr: natural logarithms of the sums, fp32 [batch, heads,
     own_rows], or None. first_rows: tokens of the rank's first section; all_batch: WORLD_SIZE * batch; stage_rows: PARTS * section; strides in elements. Sections are
-    visited from the own ones on, upwards; score_scale is positive and has the factor log2(e).
+    visited from the own ones on, upwards; score_scale is positive and has the factor log2(e). begins_ptr, ends_ptr: [own_rows], of find_sequences, where tokens are of several
+    sequences, of which none sees another.
     """
     q_desc = tl.make_tensor_descriptor(q_ptr, shape=[batch, heads, own_rows, HEAD_DIM], strides=[q_batch_stride, q_head_stride, q_row_stride, 1],
                                        block_shape=[1, 1, BLOCK_M, HEAD_DIM])
@@ -68,6 +90,14 @@ def all_gather_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, ready_ptr, gener
         query_part, query_row, query_place = place_of_tile(tile, first_tiles, first_rows, BLOCK_M)
         first_query = section_of(rank, query_part, WORLD_SIZE) * section + query_row
         query_rows = first_query + tl.arange(0, BLOCK_M)
+        begins = None
+        ends = None
+        if begins_ptr is not None:
+            rows_left = rows_of_part(query_part, first_rows, own_rows) - query_row
+            last_place = query_place + min(rows_left, BLOCK_M) - 1
+            is_row = tl.arange(0, BLOCK_M) < rows_left
+            begins = tl.load(begins_ptr + query_place + tl.arange(0, BLOCK_M), mask=is_row, other=0)
+            ends = tl.load(ends_ptr + query_place + tl.arange(0, BLOCK_M), mask=is_row, other=0)
 
         largest, total = softmax_begin(None, head, 0.0, BLOCK_M)
         accumulator = tl.zeros((BLOCK_M, HEAD_DIM), dtype=tl.float32)
@@ -77,17 +107,24 @@ def all_gather_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, ready_ptr, gener
             part = visit % PARTS
             number = section_of(source, part, WORLD_SIZE)
             keys, unmasked, end = keys_seen(first_query, number, section, tokens, CAUSAL, BLOCK_M, BLOCK_N)
+            begin = 0
+            partial = 0
+            if begins_ptr is not None:
+                begin = max(tl.load(begins_ptr + query_place) - number * section, 0) // BLOCK_N * BLOCK_N
+                partial = tl.load(begins_ptr + last_place) - number * section
+                unmasked = min(unmasked, max(tl.load(ends_ptr + query_place) - number * section, 0) // BLOCK_N * BLOCK_N)
+                end = min(end, tl.load(ends_ptr + last_place) - number * section)
             arrived_k = k_desc
             arrived_v = v_desc
             if ready_ptr is not None:
                 piece = (sequence * kv_heads + head // group) // heads_per_piece
                 # Not for what no query of the tile sees.
-                token = dl.wait(ready_ptr + source * PIECES + piece, (end > 0).to(tl.int32), "sys", "acquire", waitValue=generation, compare="ge")
+                token = dl.wait(ready_ptr + source * PIECES + piece, (end > begin).to(tl.int32), "sys", "acquire", waitValue=generation, compare="ge")
                 arrived_k = dl.consume_token(k_desc, token)
                 arrived_v = dl.consume_token(v_desc, token)
             largest, total, accumulator = attend_keys(q, arrived_k, arrived_v, source * batch + sequence, head // group, part * section,
-                                                      query_rows, number * section, keys, unmasked, end, largest, total, accumulator, score_scale, CAUSAL,
-                                                      HEAD_DIM, BLOCK_N)
+                                                      query_rows, number * section, keys, begin, partial, unmasked, end, largest, total, accumulator,
+                                                      score_scale, CAUSAL, HEAD_DIM, BLOCK_N, begins, ends)
 
         accumulator = accumulator * (1.0 / tl.where(total == 0.0, 1.0, total))[:, None]
         result = accumulator.to(out_ptr.dtype.element_ty).reshape([1, 1, BLOCK_M, HEAD_DIM])

@@ -50,7 +50,7 @@ def ring_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, partial_ptr, logs_ptr,
             number = section_of(source, part, world_size)
             keys, unmasked, end = keys_seen(first_query, number, section, tokens, CAUSAL, BLOCK_M, BLOCK_N)
             largest, total, accumulator = attend_keys(q, k_desc, v_desc, sequence, head // group, part * section, first_query + rows, number * section, keys,
-                                                      unmasked, end, largest, total, accumulator, score_scale, CAUSAL, HEAD_DIM, BLOCK_N)
+                                                      0, 0, unmasked, end, largest, total, accumulator, score_scale, CAUSAL, HEAD_DIM, BLOCK_N)
 
         all_head = tl.cast(sequence, tl.int64) * heads + head
         sum_tile = all_head * all_tiles + tile

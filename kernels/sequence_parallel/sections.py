@@ -56,24 +56,32 @@ def keys_seen(first_query, number, section, tokens, CAUSAL: tl.constexpr, BLOCK_
 
 
 @triton.jit
-def is_key_seen(query_rows, section_begin, first_key, keys, CAUSAL: tl.constexpr, BLOCK_N: tl.constexpr):
-    """Of the tile's queries the keys of a section from its first_key-th on. query_rows: places of the queries in the sequence."""
+def is_key_seen(query_rows, section_begin, first_key, keys, CAUSAL: tl.constexpr, BLOCK_N: tl.constexpr, begins=None, ends=None):
+    """Of the tile's queries the keys of a section from its first_key-th on. query_rows: places of the queries among all tokens; begins, ends: of the sequences that they
+    belong to, where tokens are of several."""
     key_rows = tl.arange(0, BLOCK_N)
     seen = (key_rows < keys - first_key)[None, :]
     if CAUSAL:
         seen = seen & (key_rows[None, :] <= (query_rows - (section_begin + first_key))[:, None])
+    if begins is not None:
+        seen = seen & (key_rows[None, :] >= (begins - (section_begin + first_key))[:, None])
+        seen = seen & (key_rows[None, :] < (ends - (section_begin + first_key))[:, None])
     return seen
 
 
 @triton.jit
-def attend_keys(q, k_desc, v_desc, place, kv_head, first_row, query_rows, section_begin, keys, unmasked, end, largest, total, accumulator, score_scale,
-                CAUSAL: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_N: tl.constexpr):
-    """Goes on with online softmax over the keys of a section, whose rows begin at first_row."""
-    for first_key in range(0, end, BLOCK_N):
+def attend_keys(q, k_desc, v_desc, place, kv_head, first_row, query_rows, section_begin, keys, begin, partial, unmasked, end, largest, total, accumulator, score_scale,
+                CAUSAL: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_N: tl.constexpr, begins=None, ends=None):
+    """Goes on with online softmax over a section's keys from `begin` to `end`, whose rows begin at first_row. All rows of the tile see those from `partial` to `unmasked`;
+    without `begins` from 0 on."""
+    for first_key in range(begin, end, BLOCK_N):
         k = k_desc.load([place, kv_head, first_row + first_key, 0]).reshape([BLOCK_N, HEAD_DIM])
         scores = tl.dot(q, k.T)
-        if first_key >= unmasked:
-            scores = tl.where(is_key_seen(query_rows, section_begin, first_key, keys, CAUSAL, BLOCK_N), scores, float("-inf"))
+        masked = first_key >= unmasked
+        if begins is not None:
+            masked = masked | (first_key < partial)
+        if masked:
+            scores = tl.where(is_key_seen(query_rows, section_begin, first_key, keys, CAUSAL, BLOCK_N, begins, ends), scores, float("-inf"))
         largest, total, rescale, powers = softmax_turn(scores, score_scale, largest, total, 0.0)
         v = v_desc.load([place, kv_head, first_row + first_key, 0]).reshape([BLOCK_N, HEAD_DIM])
         accumulator = tl.dot(powers.to(v.dtype), v, accumulator * rescale[:, None])

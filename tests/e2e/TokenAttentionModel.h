@@ -18,18 +18,21 @@ public:
   /// Tensors of values are [batch * heads, tokens, headDim], lse is [batch * heads, tokens].
   std::vector<float> q, k, v, gradient;
   std::vector<double> out, lse, dq, dk, dv;
+  /// Of packed sequences, where each begins and at last the end; none: a batch is a sequence. Behind the end out and lse are not a number.
+  std::vector<int64_t> offsets;
 
   template <typename Options>
-  TokenAttentionModel(const Options &options, const ops::TokenSections &sections, uint64_t seed)
-      : sections(sections), problem({.batch = options.batch,
-                                     .heads = options.heads,
-                                     .kvHeads = options.kvHeads,
-                                     .queries = sections.tokens,
-                                     .keys = sections.tokens,
-                                     .headDim = options.headDim,
-                                     .causal = options.causal,
-                                     .dtype = options.dtype,
-                                     .scale = options.scale}) {
+  TokenAttentionModel(const Options &options, const ops::TokenSections &sections, uint64_t seed,
+                      std::vector<int64_t> offsets = {})
+      : offsets(std::move(offsets)), sections(sections), problem({.batch = options.batch,
+                                                                  .heads = options.heads,
+                                                                  .kvHeads = options.kvHeads,
+                                                                  .queries = sections.tokens,
+                                                                  .keys = sections.tokens,
+                                                                  .headDim = options.headDim,
+                                                                  .causal = options.causal,
+                                                                  .dtype = options.dtype,
+                                                                  .scale = options.scale}) {
     const auto draw = [&](int64_t heads, uint64_t salt) {
       return randomFloats(heads * sections.tokens * options.headDim, seed + salt, -2, 2, options.dtype);
     };
@@ -51,9 +54,19 @@ public:
     const ops::AttentionReference plain = reference();
     for (int64_t head = 0; head < heads(); ++head)
       for (int64_t query = 0; query < problem.queries; ++query) {
-        const ops::AttentionReference::Row row = plain.row(head / problem.heads, head % problem.heads, query);
-        out.insert(out.end(), row.out.begin(), row.out.end());
-        lse.push_back(row.lse);
+        int64_t batch = head / problem.heads, row = query;
+        if (!offsets.empty()) {
+          if (query >= offsets.back()) {
+            out.insert(out.end(), problem.headDim, NAN);
+            lse.push_back(NAN);
+            continue;
+          }
+          batch = std::ranges::upper_bound(offsets, query) - offsets.begin() - 1;
+          row = query - offsets[batch];
+        }
+        const ops::AttentionReference::Row result = plain.row(batch, head % problem.heads, row);
+        out.insert(out.end(), result.out.begin(), result.out.end());
+        lse.push_back(result.lse);
       }
   }
   /// dq, dk and dv, behind computeResults().
@@ -113,11 +126,22 @@ public:
 private:
   ops::AttentionElement element(const std::vector<float> &values, int64_t headsOfBatch) const {
     return [this, &values, headsOfBatch](int64_t batch, int64_t head, int64_t token, int64_t column) -> double {
+      if (!offsets.empty()) {
+        token += offsets[batch];
+        batch = 0;
+      }
       return values[((batch * headsOfBatch + head) * sections.tokens + token) * problem.headDim + column];
     };
   }
+  /// Packed sequences are batches of it.
   ops::AttentionReference reference() const {
-    return {problem, element(q, problem.heads), element(k, problem.kvHeads), element(v, problem.kvHeads)};
+    ops::AttentionReference plain(problem, element(q, problem.heads), element(k, problem.kvHeads),
+                                  element(v, problem.kvHeads));
+    for (size_t i = 0; i + 1 < offsets.size(); ++i) {
+      plain.queries.push_back(offsets[i + 1] - offsets[i]);
+      plain.keys.push_back(plain.queries.back());
+    }
+    return plain;
   }
 
   ops::TokenSections sections;

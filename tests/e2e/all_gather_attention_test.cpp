@@ -183,6 +183,106 @@ TEST_P(AllGatherAttentionTest, CallsOfTwoSizes) {
   }
 }
 
+struct PackedCase {
+  const char *name;
+  const char *target = nullptr;
+  uint32_t ranks = 3;
+  bool causal = true;
+  int64_t tokens = 100;
+  std::vector<std::vector<int64_t>> offsets; ///< Of each replay.
+};
+void PrintTo(const PackedCase &p, std::ostream *stream) { *stream << p.name; }
+
+class PackedAllGatherAttention : public testing::TestWithParam<PackedCase> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    All, PackedAllGatherAttention,
+    testing::Values(
+        PackedCase{.name = "causal", .offsets = {{0, 30, 31, 100}, {0, 0, 97, 97}, {0, 5, 50, 80}}},
+        PackedCase{.name = "whole", .causal = false, .offsets = {{0, 30, 31, 100}, {0, 100, 100, 100}, {0, 1, 16, 90}}},
+        PackedCase{.name = "one_rank", .ranks = 1, .tokens = 60, .offsets = {{0, 60}, {0, 31}}},
+        PackedCase{.name = "ranks_without_tokens", .ranks = 4, .tokens = 5, .offsets = {{0, 1, 3, 5}}},
+        PackedCase{
+            .name = "hopper", .target = "sim:sm_90a", .ranks = 2, .tokens = 210, .offsets = {{0, 70, 75, 75, 205}}}),
+    [](const auto &info) { return info.param.name; });
+
+/// One graph, replayed with other lengths: they are on the device only.
+TEST_P(PackedAllGatherAttention, LengthsChangeBetweenReplays) {
+  const PackedCase &p = GetParam();
+  if (!p.target)
+    REQUIRE_RANKS(p.ranks);
+  WorldOptions worldOptions;
+  worldOptions.seed = 5;
+  auto world = World::local(p.ranks, p.target ? p.target : targetUnderTest(), worldOptions);
+  ASSERT_OK(world);
+  AllGatherAttentionOptions options = smallTiles;
+  options.causal = p.causal;
+  options.maxTokens = p.tokens;
+  options.packedSequences = static_cast<int64_t>(p.offsets.front().size()) - 1;
+  if (p.target)
+    options.headDim = 64, options.heads = 1, options.kvHeads = 1, options.tile.blockM = options.tile.blockN = 64;
+  auto op = AllGatherAttention::create(**world, jitFor(p.target ? p.target : targetUnderTest()), options);
+  ASSERT_OK(op);
+  struct Memory {
+    Buffer q, k, v, out, lse, offsets;
+  };
+  std::vector<Memory> memory(p.ranks);
+  std::vector<runtime::Graph> graphs;
+  for (uint32_t r = 0; r < p.ranks; ++r) {
+    Rank &rank = (*world)->rank(r);
+    const int64_t rows = std::max<int64_t>(op->sections(p.tokens).tokensOf(r), 1);
+    const auto allocate = [&](Buffer &buffer, DataType type, int64_t count) {
+      auto made = rank.allocate(type, count, "operand");
+      ASSERT_OK(made);
+      buffer = std::move(made).value();
+    };
+    Memory &own = memory[r];
+    for (Buffer *each : {&own.q, &own.out})
+      allocate(*each, options.dtype, rows * options.heads * options.headDim);
+    for (Buffer *each : {&own.k, &own.v})
+      allocate(*each, options.dtype, rows * options.kvHeads * options.headDim);
+    allocate(own.lse, DataType::F32, rows * options.heads);
+    allocate(own.offsets, DataType::I32, static_cast<int64_t>(p.offsets.front().size()));
+    ASSERT_OK(op->prepare(rank, p.tokens, true));
+    ASSERT_OK(rank.stream().beginCapture());
+    ASSERT_OK(op->enqueue(rank, rank.stream(),
+                          {.q = own.q, .k = own.k, .v = own.v, .out = own.out, .lse = own.lse, .offsets = own.offsets},
+                          p.tokens));
+    auto graph = rank.stream().endCapture();
+    ASSERT_OK(graph);
+    graphs.push_back(std::move(graph).value());
+  }
+  for (size_t replay = 0; replay < p.offsets.size(); ++replay) {
+    const TokenAttentionModel data(options, op->sections(p.tokens), 20 + replay, p.offsets[replay]);
+    for (uint32_t r = 0; r < p.ranks; ++r) {
+      Memory &own = memory[r];
+      const std::vector<int32_t> offsets(p.offsets[replay].begin(), p.offsets[replay].end());
+      ASSERT_OK(own.offsets.upload(offsets.data(), offsets.size() * sizeof(int32_t)));
+      if (op->sections(p.tokens).tokensOf(r) == 0)
+        continue;
+      ASSERT_OK(own.q.uploadFloats(data.of(data.q, options.headDim, r)));
+      ASSERT_OK(own.k.uploadFloats(data.of(data.k, options.headDim, r)));
+      ASSERT_OK(own.v.uploadFloats(data.of(data.v, options.headDim, r)));
+      ASSERT_OK(own.out.uploadFloats(std::vector<float>(own.out.count(), std::nanf(""))));
+      ASSERT_OK(own.lse.uploadFloats(std::vector<float>(own.lse.count(), std::nanf(""))));
+    }
+    for (uint32_t r = 0; r < p.ranks; ++r)
+      ASSERT_OK((*world)->rank(r).stream().launch(graphs[r]));
+    ASSERT_OK((*world)->synchronize());
+    for (uint32_t r = 0; r < p.ranks; ++r)
+      for (auto [buffer, all, width] : {std::tuple(&memory[r].out, &data.out, options.headDim),
+                                        std::tuple(&memory[r].lse, &data.lse, int64_t{1})}) {
+        const std::vector<double> expected = data.of(*all, width, r);
+        auto actual = buffer->downloadFloats();
+        ASSERT_OK(actual);
+        for (size_t i = 0; i < expected.size(); ++i)
+          if (!std::isnan(expected[i])) // padding
+            ASSERT_NEAR((*actual)[i], expected[i], 1.6e-2 * (1 + std::abs(expected[i])))
+                << "replay " << replay << ", rank " << r << ", element " << i << " of rows of " << width;
+      }
+  }
+}
+
 class AllGatherAttentionRefusals : public KernelTest {};
 
 TEST_F(AllGatherAttentionRefusals, NameWhatIsAccepted) {
@@ -197,12 +297,19 @@ TEST_F(AllGatherAttentionRefusals, NameWhatIsAccepted) {
   EXPECT_THAT(message([](auto &o) { o.scale = -1; }), HasSubstr("the scale -1; positive ones are accepted"));
   EXPECT_THAT(message([](auto &o) { o.dtype = DataType::F32; }), HasSubstr("bf16 and fp16 are accepted"));
   EXPECT_THAT(message([](auto &o) { o.tile.blockN = 48; }), HasSubstr("blockN 48; powers of two from 16 to 256"));
+  EXPECT_THAT(message([](auto &o) { o.packedSequences = 3, o.batch = 2; }),
+              HasSubstr("3 packed sequences in a batch of 2; at least one is accepted, in a batch of 1"));
   auto op = AllGatherAttention::create(world(), sharedJit(), smallTiles);
   ASSERT_OK(op);
   Buffer data = zeros(DataType::BF16, 4 * 140 * 32);
   const AllGatherAttention::Operands operands = {.q = data, .k = data, .v = data, .out = data};
   EXPECT_THAT(op->enqueue(rank(), rank().stream(), operands, 141).message(),
               HasSubstr("141 tokens; 1 to 140 (maxTokens) are accepted"));
+  Buffer offsets = zeros(DataType::I32, 4);
+  EXPECT_THAT(
+      op->enqueue(rank(), rank().stream(), {.q = data, .k = data, .v = data, .out = data, .offsets = offsets}, 8)
+          .message(),
+      HasSubstr("offsets of sequences that are not packed"));
   ASSERT_OK(rank().stream().beginCapture());
   EXPECT_THAT(op->enqueue(rank(), rank().stream(), operands, 8).message(),
               HasSubstr("a call with 8 tokens was not prepared"));

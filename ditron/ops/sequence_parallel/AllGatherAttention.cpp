@@ -24,6 +24,10 @@ Expected<AllGatherAttention> AllGatherAttention::create(runtime::World &world, r
   if (options.pieces < 1 || op.keyHeads() % options.pieces != 0)
     return invalidArgument(fmt::format("{}: {} pieces of {} heads of K and V; what divides these is accepted",
                                        operation, options.pieces, op.keyHeads()));
+  if (options.packedSequences && (*options.packedSequences < 1 || options.batch != 1))
+    return invalidArgument(
+        fmt::format("{}: {} packed sequences in a batch of {}; at least one is accepted, in a batch of 1", operation,
+                    *options.packedSequences, options.batch));
   op.kernels = &kernels;
   op.agreement = PlanAgreement(world, operation);
   DITRON_RETURN_IF_ERROR(
@@ -37,9 +41,15 @@ Expected<AllGatherAttention> AllGatherAttention::create(runtime::World &world, r
   DITRON_ASSIGN_OR_RETURN(
       op.ready, world.allocateSymmetric(DataType::I64, world.numRanks() * options.pieces, "ag_attention_ready"));
   op.sides.resize(world.numRanks());
+  op.bounds.resize(world.numRanks());
   op.kept.resize(world.numRanks());
   for (uint32_t id : world.localRanks()) {
     DITRON_ASSIGN_OR_RETURN(op.sides[id], runtime::SideStream::create(world.rank(id), "ag_attention"));
+    if (options.packedSequences)
+      for (runtime::Buffer &each : op.bounds[id]) {
+        DITRON_ASSIGN_OR_RETURN(
+            each, world.rank(id).allocate(DataType::I32, op.stageRows(options.maxTokens), "ag_attention_sequences"));
+      }
     op.kept[id] = std::make_unique<KeptPlans<Plan>>();
   }
   return op;
@@ -70,7 +80,30 @@ Status AllGatherAttention::verifyOperands(const Operands &operands) const {
   for (auto [name, pointer] : {std::pair("q", operands.q), std::pair("k", operands.k), std::pair("v", operands.v),
                                std::pair("out", operands.out)})
     DITRON_RETURN_IF_ERROR(verifyAlignedPointer(operation, name, pointer, optionValues.dtype));
+  if (optionValues.packedSequences)
+    DITRON_RETURN_IF_ERROR(verifyAlignedPointer(operation, "offsets", operands.offsets, DataType::I32));
+  else if (operands.offsets.address)
+    return invalidArgument(
+        fmt::format("{}: offsets of sequences that are not packed; packedSequences says that they are", operation));
   return operands.lse.address ? verifyAlignedPointer(operation, "lse", operands.lse, DataType::F32) : Status::ok();
+}
+
+KernelCall AllGatherAttention::sequencesCall(const runtime::Rank &rank, int64_t tokens) const {
+  constexpr int64_t block = 256;
+  const uint32_t id = rank.id();
+  const TokenSections dealt = sections(tokens);
+  KernelCall call;
+  call.source = "sequence_parallel/attention";
+  call.kernel = "find_sequences";
+  call.grid = {static_cast<uint32_t>(
+                   std::clamp<int64_t>(ceilDivide(dealt.tokensOf(id), block), 1, rank.attributes().multiprocessors)),
+               1, 1};
+  call.arguments = {{"offsets_ptr", bounds[id][0].pointer()}, {"begins_ptr", bounds[id][0].pointer()},
+                    {"ends_ptr", bounds[id][1].pointer()},    {"sequences", *optionValues.packedSequences},
+                    {"section", dealt.sectionTokens()},       {"first_rows", dealt.tokensOf(id, 0)},
+                    {"own_rows", dealt.tokensOf(id)},         {"rank", id},
+                    {"world_size", rank.numRanks()},          {"BLOCK", block}};
+  return call;
 }
 
 KernelCall AllGatherAttention::attentionCall(const runtime::Rank &rank, int64_t tokens, bool withLse) const {
@@ -123,6 +156,9 @@ KernelCall AllGatherAttention::attentionCall(const runtime::Rank &rank, int64_t 
                     {"HEAD_DIM", optionValues.headDim},
                     {"BLOCK_M", optionValues.tile.blockM},
                     {"BLOCK_N", optionValues.tile.blockN}};
+  if (optionValues.packedSequences)
+    call.arguments.insert(call.arguments.end(),
+                          {{"begins_ptr", bounds[id][0].pointer()}, {"ends_ptr", bounds[id][1].pointer()}});
   return call;
 }
 
@@ -165,6 +201,13 @@ Expected<AllGatherAttention::Plan> AllGatherAttention::makePlan(runtime::Rank &r
   made.sequence.launch(Lane::Main, made.stage.prepared());
   made.sequence.join(Lane::Side);
   addPushes(rank, tokens, made.sequence);
+  if (optionValues.packedSequences) {
+    DITRON_ASSIGN_OR_RETURN(made.sequences, PreparedCall::create(*kernels, rank, sequencesCall(rank, tokens)));
+    DITRON_ASSIGN_OR_RETURN(made.offsetsPointer, made.sequences->pointerParameter("offsets_ptr"));
+    // A rank without tokens need not have offsets.
+    if (sections(tokens).tokensOf(rank.id()) > 0)
+      made.sequence.launch(Lane::Main, made.sequences->prepared());
+  }
   if (optionValues.schedule == Schedule::Overlapped)
     made.sequence.launch(Lane::Main, made.attention.prepared());
   made.sequence.join(Lane::Main);
@@ -211,6 +254,8 @@ Status AllGatherAttention::enqueue(runtime::Rank &rank, runtime::Stream &stream,
   if (sections(tokens).tokensOf(rank.id()) > 0) {
     DITRON_RETURN_IF_ERROR(found->stage.setPointer(found->stagePointers[0], operands.k));
     DITRON_RETURN_IF_ERROR(found->stage.setPointer(found->stagePointers[1], operands.v));
+    if (found->sequences)
+      DITRON_RETURN_IF_ERROR(found->sequences->setPointer(found->offsetsPointer, operands.offsets));
     const std::array<runtime::Pointer, 3> addresses = {operands.q, operands.out, operands.lse};
     for (size_t i = 0; i < found->pointers.size(); ++i)
       DITRON_RETURN_IF_ERROR(found->attention.setPointer(found->pointers[i], addresses[i]));
