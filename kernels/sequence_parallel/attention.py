@@ -8,7 +8,7 @@ import triton.language as tl
 import triton_dist.language as dl
 
 from ..attention.scores import item_of_step, log_sum_exp, share_of_steps, softmax_begin
-from .sections import attend_keys, keys_seen, place_of_tile, rows_of_part, section_of
+from .sections import attend_keys, keys_of_sequences, keys_seen, place_of_tile, rows_of_part, section_of, sequences_of_rows
 
 
 @triton.jit(do_not_specialize=["own_rows"])
@@ -57,8 +57,7 @@ def all_gather_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, ready_ptr, gener
                          CAUSAL: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, begins_ptr=None, ends_ptr=None):
     """ready_ptr: [WORLD_SIZE, PIECES] signals, >= generation when a piece is there; None: all of it is. lse_ptr: natural logarithms of the sums, fp32 [batch, heads,
     own_rows], or None. first_rows: tokens of the rank's first section; all_batch: WORLD_SIZE * batch; stage_rows: PARTS * section; strides in elements. Sections are
-    visited from the own ones on, upwards; score_scale is positive and has the factor log2(e). begins_ptr, ends_ptr: [own_rows], of find_sequences, where tokens are of several
-    sequences, of which none sees another.
+    visited from the own ones on, upwards; score_scale is positive and has the factor log2(e). begins_ptr, ends_ptr: sections.py.
     """
     q_desc = tl.make_tensor_descriptor(q_ptr, shape=[batch, heads, own_rows, HEAD_DIM], strides=[q_batch_stride, q_head_stride, q_row_stride, 1],
                                        block_shape=[1, 1, BLOCK_M, HEAD_DIM])
@@ -93,11 +92,7 @@ def all_gather_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, ready_ptr, gener
         begins = None
         ends = None
         if begins_ptr is not None:
-            rows_left = rows_of_part(query_part, first_rows, own_rows) - query_row
-            last_place = query_place + min(rows_left, BLOCK_M) - 1
-            is_row = tl.arange(0, BLOCK_M) < rows_left
-            begins = tl.load(begins_ptr + query_place + tl.arange(0, BLOCK_M), mask=is_row, other=0)
-            ends = tl.load(ends_ptr + query_place + tl.arange(0, BLOCK_M), mask=is_row, other=0)
+            begins, ends, last_place = sequences_of_rows(begins_ptr, ends_ptr, query_place, rows_of_part(query_part, first_rows, own_rows) - query_row, BLOCK_M)
 
         largest, total = softmax_begin(None, head, 0.0, BLOCK_M)
         accumulator = tl.zeros((BLOCK_M, HEAD_DIM), dtype=tl.float32)
@@ -110,10 +105,7 @@ def all_gather_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, ready_ptr, gener
             begin = 0
             partial = 0
             if begins_ptr is not None:
-                begin = max(tl.load(begins_ptr + query_place) - number * section, 0) // BLOCK_N * BLOCK_N
-                partial = tl.load(begins_ptr + last_place) - number * section
-                unmasked = min(unmasked, max(tl.load(ends_ptr + query_place) - number * section, 0) // BLOCK_N * BLOCK_N)
-                end = min(end, tl.load(ends_ptr + last_place) - number * section)
+                begin, partial, unmasked, end = keys_of_sequences(begins_ptr, ends_ptr, query_place, last_place, number * section, unmasked, end, BLOCK_N)
             arrived_k = k_desc
             arrived_v = v_desc
             if ready_ptr is not None:

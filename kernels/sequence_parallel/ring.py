@@ -11,7 +11,7 @@ import triton.language as tl
 from triton_dist.language.extra import libshmem_device
 
 from ..attention.scores import LN2, item_of_step, share_of_steps, softmax_begin
-from .sections import attend_keys, keys_seen, merge_tile, place_of_tile, rows_of_part, section_of, tiles_of_heads
+from .sections import attend_keys, keys_of_sequences, keys_seen, merge_tile, place_of_tile, rows_of_part, section_of, sequences_of_rows, tiles_of_heads
 
 
 @triton.jit
@@ -22,8 +22,9 @@ def send_to_node(slot_ptr, peer_slot_ptr, bytes, gate_ptr, peer):
 
 @triton.jit(do_not_specialize=["rank", "world_size", "source", "first_tile", "tiles", "all_tiles", "first_complete", "end_complete", "has_begun"])
 def ring_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, partial_ptr, logs_ptr, batch, heads, kv_heads, group, tokens, section, first_rows, own_rows, stage_rows,
-                   q_batch_stride, q_head_stride, kv_batch_stride, kv_head_stride, score_scale, rank, world_size, source, first_tile, tiles, all_tiles, first_complete, end_complete, has_begun, PARTS: tl.constexpr,
-                   CAUSAL: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+                   q_batch_stride, q_head_stride, kv_batch_stride, kv_head_stride, score_scale, rank, world_size, source, first_tile, tiles, all_tiles, first_complete,
+                   end_complete, has_begun, PARTS: tl.constexpr, CAUSAL: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+                   begins_ptr=None, ends_ptr=None):
     """K and V are those of rank `source`. q_ptr, out_ptr: [batch, heads, own_rows, HEAD_DIM], lse_ptr: as in all_gather_attention. partial_ptr, logs_ptr: results so far and
     logarithms to base 2 of their sums, fp32 [batch, heads, all_tiles, BLOCK_M, HEAD_DIM] and [batch, heads, all_tiles, BLOCK_M], read where has_begun.
     """
@@ -43,14 +44,24 @@ def ring_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, partial_ptr, logs_ptr,
         query_part, query_row, query_place = place_of_tile(tile, first_tiles, first_rows, BLOCK_M)
         first_query = section_of(rank, query_part, world_size) * section + query_row
         rows = tl.arange(0, BLOCK_M)
+        rows_left = rows_of_part(query_part, first_rows, own_rows) - query_row
+        begins = None
+        ends = None
+        if begins_ptr is not None:
+            begins, ends, last_place = sequences_of_rows(begins_ptr, ends_ptr, query_place, rows_left, BLOCK_M)
         largest, total = softmax_begin(None, head, 0.0, BLOCK_M)
         accumulator = tl.zeros((BLOCK_M, HEAD_DIM), dtype=tl.float32)
         q = q_desc.load([sequence, head, query_place, 0]).reshape([BLOCK_M, HEAD_DIM])
         for part in range(0, PARTS):
             number = section_of(source, part, world_size)
             keys, unmasked, end = keys_seen(first_query, number, section, tokens, CAUSAL, BLOCK_M, BLOCK_N)
+            begin = 0
+            partial = 0
+            if begins_ptr is not None:
+                begin, partial, unmasked, end = keys_of_sequences(begins_ptr, ends_ptr, query_place, last_place, number * section, unmasked, end, BLOCK_N)
             largest, total, accumulator = attend_keys(q, k_desc, v_desc, sequence, head // group, part * section, first_query + rows, number * section, keys,
-                                                      0, 0, unmasked, end, largest, total, accumulator, score_scale, CAUSAL, HEAD_DIM, BLOCK_N)
+                                                      begin, partial, unmasked, end, largest, total, accumulator, score_scale, CAUSAL, HEAD_DIM, BLOCK_N, begins,
+                                                      ends)
 
         all_head = tl.cast(sequence, tl.int64) * heads + head
         sum_tile = all_head * all_tiles + tile
@@ -70,7 +81,6 @@ def ring_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, partial_ptr, logs_ptr,
             sums = tl.where(sums == 0.0, 1.0, sums)
             factor = factor * share / sums
             factor_before = share_before / sums
-        rows_left = rows_of_part(query_part, first_rows, own_rows) - query_row
         is_complete = (tile >= first_complete) & (tile < end_complete)
         merge_tile(accumulator * factor[:, None], factor_before[:, None], partial_ptr, out_ptr, sum_tile, place, rows_left, has_begun, is_complete, 1.0, HEAD_DIM, BLOCK_M)
         if is_complete:

@@ -1,11 +1,14 @@
-"""What the kernels of attention over ranks share: which rank has which tokens, what a tile of queries does with the keys of a section, and how
-launches of a ring go on with what those before them left.
+"""What the kernels of attention over ranks share: which rank has which tokens, what a tile of queries does with the keys of a section, and how launches of a ring go on with what
+those before them left.
 
 The tokens of a sequence are cut into world_size * PARTS sections of `section` tokens, the last ones shorter or empty. With PARTS 1 rank r has section r. With
 PARTS 2 it has sections r and 2 * world_size - 1 - r, one behind the other: then all ranks have as much to do when queries see only what came before them.
 
 In a rank's shard of K and V, or of Q, its sections begin at multiples of `section` rows: [batch, heads, PARTS * section, HEAD_DIM], zeros where there are fewer
 tokens. In its tensors they follow each other: only the last section that has any tokens is short.
+
+Tokens may be those of several sequences, one behind the other: begins_ptr and ends_ptr, [own_rows], then say of each of a rank's tokens where its sequence begins and ends
+among all tokens (find_sequences of attention.py); None: they are of one.
 """
 import triton
 import triton.language as tl
@@ -53,6 +56,24 @@ def keys_seen(first_query, number, section, tokens, CAUSAL: tl.constexpr, BLOCK_
         end = max(min(keys, shift + BLOCK_M), 0)
         unmasked = min(unmasked, max(shift + 1, 0) // BLOCK_N * BLOCK_N)
     return keys, unmasked, end
+
+
+@triton.jit
+def sequences_of_rows(begins_ptr, ends_ptr, place, rows_left, BLOCK: tl.constexpr):
+    """Of a tile's tokens from `place` on, of which rows_left are of its part: where their sequences begin and end among all tokens, and the place of the last one."""
+    rows = tl.arange(0, BLOCK)
+    begins = tl.load(begins_ptr + place + rows, mask=rows < rows_left, other=0)
+    ends = tl.load(ends_ptr + place + rows, mask=rows < rows_left, other=0)
+    return begins, ends, place + min(rows_left, BLOCK) - 1
+
+
+@triton.jit
+def keys_of_sequences(begins_ptr, ends_ptr, place, last_place, section_begin, unmasked, end, BLOCK_N: tl.constexpr):
+    """What keys_seen gave, of packed sequences: keys from `begin` to `end` are seen by some queries of the tile, those of tiles from `partial` to `unmasked` by all."""
+    begin = max(tl.load(begins_ptr + place) - section_begin, 0) // BLOCK_N * BLOCK_N
+    partial = tl.load(begins_ptr + last_place) - section_begin
+    unmasked = min(unmasked, max(tl.load(ends_ptr + place) - section_begin, 0) // BLOCK_N * BLOCK_N)
+    return begin, partial, unmasked, min(end, tl.load(ends_ptr + last_place) - section_begin)
 
 
 @triton.jit
@@ -104,8 +125,9 @@ def merge_columns(sums, factor_before, tile_ptr, row_ptr, rows_left, has_begun, 
 
 @triton.jit
 def merge_tile(sums, factor_before, partial_ptr, result_ptr, tile, place, rows_left, has_begun, is_complete, scale, HEAD_DIM: tl.constexpr, BLOCK: tl.constexpr):
-    """Adds what earlier launches left, times factor_before: of partial_ptr, fp32, the tile-th [BLOCK, HEAD_DIM]. What is complete goes, times scale, to the result, from row `place` on;
-    the rest to the next launch. Wide tiles in halves: they take less shared memory on their way, and fewer registers. What warps have loaded before comes before what they store behind."""
+    """Adds what earlier launches left, times factor_before: of partial_ptr, fp32, the tile-th [BLOCK, HEAD_DIM]. What is complete goes, times scale, to the result, from row
+    `place` on; the rest to the next launch. Wide tiles in halves: they take less shared memory on their way, and fewer registers. What warps have loaded before comes before what
+    they store behind."""
     tile_ptr = partial_ptr + tile * (BLOCK * HEAD_DIM)
     row_ptr = result_ptr + place * HEAD_DIM
     if HEAD_DIM > 64:

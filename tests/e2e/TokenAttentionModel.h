@@ -11,6 +11,8 @@
 #include "ditron/ops/attention/AttentionReference.h"
 #include "ditron/ops/sequence_parallel/TokenSections.h"
 
+#include <numeric>
+
 namespace ditron::e2e {
 
 class TokenAttentionModel {
@@ -18,7 +20,7 @@ public:
   /// Tensors of values are [batch * heads, tokens, headDim], lse is [batch * heads, tokens].
   std::vector<float> q, k, v, gradient;
   std::vector<double> out, lse, dq, dk, dv;
-  /// Of packed sequences, where each begins and at last the end; none: a batch is a sequence. Behind the end out and lse are not a number.
+  /// Of packed sequences, where each begins and at last the end; none: a batch is a sequence. Behind the end results are not a number.
   std::vector<int64_t> offsets;
 
   template <typename Options>
@@ -52,52 +54,39 @@ public:
   /// out and lse.
   void computeResults() {
     const ops::AttentionReference plain = reference();
-    for (int64_t head = 0; head < heads(); ++head)
-      for (int64_t query = 0; query < problem.queries; ++query) {
-        int64_t batch = head / problem.heads, row = query;
-        if (!offsets.empty()) {
-          if (query >= offsets.back()) {
-            out.insert(out.end(), problem.headDim, NAN);
-            lse.push_back(NAN);
-            continue;
-          }
-          batch = std::ranges::upper_bound(offsets, query) - offsets.begin() - 1;
-          row = query - offsets[batch];
-        }
-        const ops::AttentionReference::Row result = plain.row(batch, head % problem.heads, row);
-        out.insert(out.end(), result.out.begin(), result.out.end());
-        lse.push_back(result.lse);
-      }
+    eachToken(heads(), problem.heads, [&](int64_t batch, int64_t head, int64_t row) {
+      ops::AttentionReference::Row result = {std::vector<double>(problem.headDim, NAN), NAN};
+      if (row >= 0)
+        result = plain.row(batch, head, row);
+      append(out, result.out);
+      lse.push_back(result.lse);
+    });
   }
   /// dq, dk and dv, behind computeResults().
   void computeGradients() {
     const ops::AttentionReference plain = reference();
     const ops::AttentionElement ofResult = element(gradient, problem.heads);
-    for (int64_t head = 0; head < heads(); ++head)
-      for (int64_t query = 0; query < problem.queries; ++query) {
-        const std::vector<double> row =
-            plain.queryGradient(ofResult, head / problem.heads, head % problem.heads, query);
-        dq.insert(dq.end(), row.begin(), row.end());
-      }
-    for (int64_t head = 0; head < keyHeads(); ++head) {
-      const int64_t batch = head / problem.kvHeads;
-      const auto placeOf = [&](int64_t queryHead, int64_t query) {
-        return (batch * problem.heads + queryHead) * problem.queries + query;
+    const std::vector<double> none(problem.headDim, NAN);
+    eachToken(heads(), problem.heads, [&](int64_t batch, int64_t head, int64_t row) {
+      append(dq, row >= 0 ? plain.queryGradient(ofResult, batch, head, row) : none);
+    });
+    eachToken(keyHeads(), problem.kvHeads, [&](int64_t batch, int64_t keyHead, int64_t key) {
+      const auto placeOf = [&](int64_t head, int64_t query) {
+        return offsets.empty() ? (batch * problem.heads + head) * problem.queries + query
+                               : head * problem.queries + offsets[batch] + query;
       };
-      const auto lseOf = [&](int64_t queryHead, int64_t query) { return lse[placeOf(queryHead, query)]; };
-      const auto deltaOf = [&](int64_t queryHead, int64_t query) {
-        double sum = 0;
-        for (int64_t d = 0; d < problem.headDim; ++d)
-          sum += out[placeOf(queryHead, query) * problem.headDim + d] *
-                 gradient[placeOf(queryHead, query) * problem.headDim + d];
-        return sum;
+      const auto lseOf = [&](int64_t head, int64_t query) { return lse[placeOf(head, query)]; };
+      const auto deltaOf = [&](int64_t head, int64_t query) {
+        const auto row = out.begin() + placeOf(head, query) * problem.headDim;
+        return std::inner_product(row, row + problem.headDim, gradient.begin() + placeOf(head, query) * problem.headDim,
+                                  0.0);
       };
-      for (int64_t key = 0; key < problem.keys; ++key) {
-        const auto gradients = plain.keyGradients(ofResult, batch, head % problem.kvHeads, key, lseOf, deltaOf);
-        dk.insert(dk.end(), gradients.k.begin(), gradients.k.end());
-        dv.insert(dv.end(), gradients.v.begin(), gradients.v.end());
-      }
-    }
+      ops::AttentionReference::KeyGradients gradients = {none, none};
+      if (key >= 0)
+        gradients = plain.keyGradients(ofResult, batch, keyHead, key, lseOf, deltaOf);
+      append(dk, gradients.k);
+      append(dv, gradients.v);
+    });
   }
 
   /// A rank's part [heads, own tokens, width] of [heads, tokens, width].
@@ -124,6 +113,21 @@ public:
   }
 
 private:
+  static void append(std::vector<double> &all, const std::vector<double> &row) {
+    all.insert(all.end(), row.begin(), row.end());
+  }
+  /// Of each head's tokens the reference's batch, its head and row; row -1 is padding.
+  template <typename Visit> void eachToken(int64_t allHeads, int64_t headsOfBatch, const Visit &visit) const {
+    for (int64_t head = 0; head < allHeads; ++head)
+      for (int64_t token = 0; token < problem.queries; ++token) {
+        if (offsets.empty()) {
+          visit(head / headsOfBatch, head % headsOfBatch, token);
+          continue;
+        }
+        const int64_t sequence = std::ranges::upper_bound(offsets, token) - offsets.begin() - 1;
+        visit(sequence, head, token < offsets.back() ? token - offsets[sequence] : -1);
+      }
+  }
   ops::AttentionElement element(const std::vector<float> &values, int64_t headsOfBatch) const {
     return [this, &values, headsOfBatch](int64_t batch, int64_t head, int64_t token, int64_t column) -> double {
       if (!offsets.empty()) {

@@ -1,6 +1,6 @@
 //===- ring_attention_test.cpp - Attention whose keys go round the ranks, and its gradients, against the plain reference ------===//
 //
-// Whole and causal (zig-zag), any number of ranks, on one node and on several, tokens that nothing divides, ranks without tokens, grouped heads, several sequences,
+// Whole and causal (zig-zag), any number of ranks, on one node and on several, packed sequences, tokens that nothing divides, ranks without tokens, grouped heads, several sequences,
 // both schedules; calls of two sizes with new data, eager and replayed, with a slow rank; two groups at once; the warp-specialised form on the simulated Hopper;
 // the backward behind either forward; what is refused.
 //
@@ -12,7 +12,6 @@
 #include "ditron/ops/sequence_parallel/RingAttentionBackward.h"
 
 #include <fmt/format.h>
-#include <numeric>
 
 namespace ditron::e2e {
 namespace {
@@ -30,6 +29,7 @@ struct RingCase {
   RingAttentionOptions options = {};
   int64_t tokens = 50;
   int64_t otherTokens = 23;
+  std::array<std::vector<int64_t>, 2> offsets = {}; ///< Of packed sequences: of either set of data.
 };
 void PrintTo(const RingCase &p, std::ostream *stream) { *stream << p.name; }
 
@@ -46,12 +46,24 @@ RingAttentionOptions smallOptions(auto change) {
 class RingAttentionTest : public testing::TestWithParam<RingCase> {
 protected:
   struct Memory {
-    Buffer q, k, v, out, lse, gradient, dq, dk, dv;
+    Buffer q, k, v, out, lse, gradient, dq, dk, dv, offsets;
 
-    RingAttention::Operands forward() const { return {.q = q, .k = k, .v = v, .out = out, .lse = lse}; }
-    RingAttentionBackward::Operands backward() const {
-      return {.q = q, .k = k, .v = v, .out = out, .lse = lse, .gradient = gradient, .dq = dq, .dk = dk, .dv = dv};
+    RingAttention::Operands forward() const {
+      return {.q = q, .k = k, .v = v, .out = out, .lse = lse, .offsets = sequences()};
     }
+    RingAttentionBackward::Operands backward() const {
+      return {.q = q,
+              .k = k,
+              .v = v,
+              .out = out,
+              .lse = lse,
+              .gradient = gradient,
+              .dq = dq,
+              .dk = dk,
+              .dv = dv,
+              .offsets = sequences()};
+    }
+    Pointer sequences() const { return GetParam().offsets[0].empty() ? Pointer() : offsets.pointer(); }
   };
 
   void start() {
@@ -84,7 +96,7 @@ protected:
                  ownKeys = static_cast<int64_t>(data.of(data.k, depth(), r).size());
       memory.push_back({some(type(), own), some(type(), ownKeys), some(type(), ownKeys), some(type(), own),
                         some(DataType::F32, own / depth()), some(type(), own), some(type(), own), some(type(), ownKeys),
-                        some(type(), ownKeys)});
+                        some(type(), ownKeys), some(DataType::I32, static_cast<int64_t>(data.offsets.size()))});
     }
     return memory;
   }
@@ -100,6 +112,8 @@ protected:
       put(own.q, data.q), put(own.k, data.k), put(own.v, data.v), put(own.gradient, data.gradient);
       for (Buffer *result : {&own.out, &own.lse, &own.dq, &own.dk, &own.dv})
         EXPECT_OK(result->uploadFloats(std::vector<float>(result->count(), std::nanf(""))));
+      const std::vector<int32_t> offsets(data.offsets.begin(), data.offsets.end());
+      EXPECT_OK(own.offsets.upload(offsets.data(), offsets.size() * sizeof(int32_t)));
     }
   }
   static std::vector<float> download(const Buffer &buffer) {
@@ -110,12 +124,17 @@ protected:
   /// A rank's part of `all`, judged by how large its elements are on all ranks: of a query that sees one key the gradient is nothing but roundings.
   static void expectRight(const Buffer &buffer, const TokenAttentionModel &data, const std::vector<double> &all,
                           int64_t width, uint32_t r, double tolerance, const std::string &what) {
-    const std::vector<double> expected = data.of(all, width, r);
+    std::vector<double> expected = data.of(all, width, r);
     if (expected.empty())
       return;
-    const double squares = std::inner_product(all.begin(), all.end(), all.begin(), 0.0);
+    std::vector<float> actual = download(buffer);
+    double squares = 0;
+    for (double value : all)
+      squares += std::isnan(value) ? 0 : value * value;
     const std::vector<double> usual(expected.size(), std::sqrt(squares / static_cast<double>(all.size())));
-    const std::vector<float> actual = download(buffer);
+    for (size_t i = 0; i < expected.size(); ++i)
+      if (std::isnan(expected[i])) // padding
+        expected[i] = actual[i] = 0;
     const ops::Comparison comparison = ops::compare(actual, expected, {tolerance}, usual);
     EXPECT_TRUE(comparison.passed()) << what << ": element " << comparison.worstIndex << " is "
                                      << actual[comparison.worstIndex] << ", expected "
@@ -166,9 +185,25 @@ INSTANTIATE_TEST_SUITE_P(
         RingCase{.name = "two_nodes_of_three", .ranks = 6, .ranksPerNode = 3, .options = smallOptions([](auto &o) {
                                                                                 o.schedule = ops::Schedule::Unfused;
                                                                               })},
+        RingCase{.name = "packed",
+                 .options = smallOptions([](auto &o) { o.causal = true, o.packedSequences = 4; }),
+                 .offsets = {{{0, 7, 7, 40, 50}, {0, 33, 34, 35, 44}}}},
+        RingCase{.name = "packed_whole",
+                 .options = smallOptions([](auto &o) { o.packedSequences = 3; }),
+                 .offsets = {{{0, 16, 48, 50}, {0, 0, 29, 45}}}},
         RingCase{.name = "three_nodes_of_one", .ranks = 3, .ranksPerNode = 1, .options = smallOptions([](auto &o) {
                                                                                 o.causal = true;
                                                                               })},
+        RingCase{.name = "hopper_packed",
+                 .target = "sim:sm_90a",
+                 .ranks = 2,
+                 .options = smallOptions([](auto &o) {
+                   o.causal = true, o.headDim = 64, o.tile = {.blockM = 64, .blockN = 64, .numWarps = 4};
+                   o.heads = 1, o.maxTokens = 160, o.packedSequences = 3;
+                 }),
+                 .tokens = 150,
+                 .otherTokens = 39,
+                 .offsets = {{{0, 80, 81, 150}, {}}}},
         RingCase{.name = "hopper",
                  .target = "sim:sm_90a",
                  .ranks = 2,
@@ -199,8 +234,11 @@ TEST_P(RingAttentionTest, ForwardAndBackwardOfTwoSizes) {
   std::vector<std::vector<TokenAttentionModel>> data(2);
   std::vector<std::vector<Memory>> memory;
   for (size_t which : {0, 1}) {
-    for (uint64_t set : {0, 1}) {
-      data[which].emplace_back(p.options, forward->sections(sizes[which]), 10 * set + which);
+    for (uint64_t set = 0; set < (p.target ? 1 : 2); ++set) {
+      std::vector<int64_t> offsets = p.offsets[set];
+      for (int64_t &each : offsets)
+        each = std::min(each, sizes[which]);
+      data[which].emplace_back(p.options, forward->sections(sizes[which]), 10 * set + which, offsets);
       data[which].back().computeGradients();
     }
     memory.push_back(allocate(data[which][0]));
@@ -310,6 +348,7 @@ TEST_F(RingAttentionRefusals, NameWhatIsAccepted) {
   EXPECT_THAT(messages([](auto &o) { o.heads = 3, o.kvHeads = 2; }), HasSubstr("3 heads on 2 heads of K and V"));
   EXPECT_THAT(messages([](auto &o) { o.scale = -1; }), HasSubstr("the scale -1; positive ones are accepted"));
   EXPECT_THAT(messages([](auto &o) { o.dtype = DataType::F32; }), HasSubstr("bf16 and fp16 are accepted"));
+  EXPECT_THAT(messages([](auto &o) { o.packedSequences = 0; }), HasSubstr("0 packed sequences in a batch of 1"));
   EXPECT_THAT(messages([](auto &o) { o.tile.blockN = 48; }), HasSubstr("blockN 48; powers of two from 16 to 256"));
   ops::RingBackwardTiles large = smallTiles;
   large.keys.blockM = 256;
@@ -325,6 +364,10 @@ TEST_F(RingAttentionRefusals, NameWhatIsAccepted) {
   ASSERT_OK(op->prepare(rank(), 8));
   ASSERT_OK(rank().stream().beginCapture());
   EXPECT_OK(op->enqueue(rank(), rank().stream(), operands, 8));
+  operands.offsets = zeros(DataType::I32, 4);
+  EXPECT_THAT(op->enqueue(rank(), rank().stream(), operands, 8).message(),
+              HasSubstr("offsets of sequences that are not packed"));
+  operands.offsets = {};
   operands.lse = floats;
   EXPECT_THAT(op->enqueue(rank(), rank().stream(), operands, 8).message(),
               HasSubstr("a call with 8 tokens, with lse was not prepared"));

@@ -24,10 +24,7 @@ Expected<AllGatherAttention> AllGatherAttention::create(runtime::World &world, r
   if (options.pieces < 1 || op.keyHeads() % options.pieces != 0)
     return invalidArgument(fmt::format("{}: {} pieces of {} heads of K and V; what divides these is accepted",
                                        operation, options.pieces, op.keyHeads()));
-  if (options.packedSequences && (*options.packedSequences < 1 || options.batch != 1))
-    return invalidArgument(
-        fmt::format("{}: {} packed sequences in a batch of {}; at least one is accepted, in a batch of 1", operation,
-                    *options.packedSequences, options.batch));
+  DITRON_RETURN_IF_ERROR(verifyPackedSequences(operation, options.packedSequences, options.batch));
   op.kernels = &kernels;
   op.agreement = PlanAgreement(world, operation);
   DITRON_RETURN_IF_ERROR(
@@ -45,11 +42,9 @@ Expected<AllGatherAttention> AllGatherAttention::create(runtime::World &world, r
   op.kept.resize(world.numRanks());
   for (uint32_t id : world.localRanks()) {
     DITRON_ASSIGN_OR_RETURN(op.sides[id], runtime::SideStream::create(world.rank(id), "ag_attention"));
-    if (options.packedSequences)
-      for (runtime::Buffer &each : op.bounds[id]) {
-        DITRON_ASSIGN_OR_RETURN(
-            each, world.rank(id).allocate(DataType::I32, op.stageRows(options.maxTokens), "ag_attention_sequences"));
-      }
+    if (options.packedSequences) {
+      DITRON_ASSIGN_OR_RETURN(op.bounds[id], SequenceBounds::create(world.rank(id), op.sections(options.maxTokens)));
+    }
     op.kept[id] = std::make_unique<KeptPlans<Plan>>();
   }
   return op;
@@ -80,30 +75,8 @@ Status AllGatherAttention::verifyOperands(const Operands &operands) const {
   for (auto [name, pointer] : {std::pair("q", operands.q), std::pair("k", operands.k), std::pair("v", operands.v),
                                std::pair("out", operands.out)})
     DITRON_RETURN_IF_ERROR(verifyAlignedPointer(operation, name, pointer, optionValues.dtype));
-  if (optionValues.packedSequences)
-    DITRON_RETURN_IF_ERROR(verifyAlignedPointer(operation, "offsets", operands.offsets, DataType::I32));
-  else if (operands.offsets.address)
-    return invalidArgument(
-        fmt::format("{}: offsets of sequences that are not packed; packedSequences says that they are", operation));
+  DITRON_RETURN_IF_ERROR(verifySequenceOffsets(operation, optionValues.packedSequences, operands.offsets));
   return operands.lse.address ? verifyAlignedPointer(operation, "lse", operands.lse, DataType::F32) : Status::ok();
-}
-
-KernelCall AllGatherAttention::sequencesCall(const runtime::Rank &rank, int64_t tokens) const {
-  constexpr int64_t block = 256;
-  const uint32_t id = rank.id();
-  const TokenSections dealt = sections(tokens);
-  KernelCall call;
-  call.source = "sequence_parallel/attention";
-  call.kernel = "find_sequences";
-  call.grid = {static_cast<uint32_t>(
-                   std::clamp<int64_t>(ceilDivide(dealt.tokensOf(id), block), 1, rank.attributes().multiprocessors)),
-               1, 1};
-  call.arguments = {{"offsets_ptr", bounds[id][0].pointer()}, {"begins_ptr", bounds[id][0].pointer()},
-                    {"ends_ptr", bounds[id][1].pointer()},    {"sequences", *optionValues.packedSequences},
-                    {"section", dealt.sectionTokens()},       {"first_rows", dealt.tokensOf(id, 0)},
-                    {"own_rows", dealt.tokensOf(id)},         {"rank", id},
-                    {"world_size", rank.numRanks()},          {"BLOCK", block}};
-  return call;
 }
 
 KernelCall AllGatherAttention::attentionCall(const runtime::Rank &rank, int64_t tokens, bool withLse) const {
@@ -157,8 +130,7 @@ KernelCall AllGatherAttention::attentionCall(const runtime::Rank &rank, int64_t 
                     {"BLOCK_M", optionValues.tile.blockM},
                     {"BLOCK_N", optionValues.tile.blockN}};
   if (optionValues.packedSequences)
-    call.arguments.insert(call.arguments.end(),
-                          {{"begins_ptr", bounds[id][0].pointer()}, {"ends_ptr", bounds[id][1].pointer()}});
+    bounds[id].addTo(call);
   return call;
 }
 
@@ -202,7 +174,10 @@ Expected<AllGatherAttention::Plan> AllGatherAttention::makePlan(runtime::Rank &r
   made.sequence.join(Lane::Side);
   addPushes(rank, tokens, made.sequence);
   if (optionValues.packedSequences) {
-    DITRON_ASSIGN_OR_RETURN(made.sequences, PreparedCall::create(*kernels, rank, sequencesCall(rank, tokens)));
+    DITRON_ASSIGN_OR_RETURN(
+        made.sequences,
+        PreparedCall::create(*kernels, rank,
+                             bounds[rank.id()].find(rank, sections(tokens), *optionValues.packedSequences)));
     DITRON_ASSIGN_OR_RETURN(made.offsetsPointer, made.sequences->pointerParameter("offsets_ptr"));
     // A rank without tokens need not have offsets.
     if (sections(tokens).tokensOf(rank.id()) > 0)

@@ -34,7 +34,7 @@ struct AllGatherAttentionOptions {
   bool causal = false;             ///< A query sees the keys up to its own token; then tokens are dealt out zig-zag.
   std::optional<double> scale = std::nullopt; ///< 1 / sqrt(headDim) unless given; positive.
   int64_t maxTokens = 0;                      ///< Of a sequence, on all ranks together, in any call.
-  /// Tokens are those of so many sequences one behind the other, which do not see each other and of which some may be empty: Operands::offsets says where they begin. batch is 1.
+  /// Tokens are those of so many sequences one behind the other (SequenceBounds); batch is 1.
   std::optional<int64_t> packedSequences = std::nullopt;
   uint32_t pieces =
       1; ///< Signals for a rank's heads of K and V: attention to the first ones begins when they are there. Divides batch * kvHeads.
@@ -46,8 +46,7 @@ class AllGatherAttention {
 public:
   /// Memory of a rank: q and out [batch, heads, own tokens, headDim], k and v [batch, kvHeads, own tokens, headDim], with a rank's sections one behind the
   /// other (TokenSections), lse, natural logarithms of the sums of powers, fp32 [batch, heads, own tokens], or null. Multiples of 16 bytes.
-  /// offsets: where packed sequences are, int32 [packedSequences + 1] on every rank: the first token of each among all tokens, ascending from 0 on, and
-  /// at last the end. What is behind that is padding, and its results mean nothing.
+  /// offsets: where packed sequences are (SequenceBounds).
   struct Operands {
     runtime::Pointer q, k, v, out, lse = {}, offsets = {};
   };
@@ -81,7 +80,6 @@ private:
   Status verifyTokens(int64_t tokens) const;
   Status verifyOperands(const Operands &operands) const;
   Expected<Plan> makePlan(runtime::Rank &rank, int64_t tokens, bool withLse) const;
-  KernelCall sequencesCall(const runtime::Rank &rank, int64_t tokens) const;
   KernelCall attentionCall(const runtime::Rank &rank, int64_t tokens, bool withLse) const;
   void addPushes(const runtime::Rank &rank, int64_t tokens, runtime::CallSequence &sequence) const;
   int64_t keyHeads() const { return optionValues.batch * optionValues.kvHeads; }
@@ -96,8 +94,7 @@ private:
   CallWords words;
   std::array<runtime::SymmetricBuffer, 2> gathered; ///< K and V: [ranks, batch, kvHeads, stageRows(), headDim]
   runtime::SymmetricBuffer ready;                   ///< [ranks, pieces] signals
-  /// Of packed sequences, by rank: where those of its tokens begin and end.
-  std::vector<std::array<runtime::Buffer, 2>> bounds;
+  std::vector<SequenceBounds> bounds;               ///< By rank; of packed sequences.
   std::vector<std::shared_ptr<runtime::SideStream>> sides;
   std::vector<std::unique_ptr<KeptPlans<Plan>>> kept; ///< Null for ranks of other processes.
 };

@@ -70,6 +70,7 @@ Expected<RingCalls::Plan> RingAttention::makePlan(runtime::Rank &rank, int64_t t
       bind(rank, stageKeysCall(rank, sections(tokens), allKeyHeads(), optionValues.headDim, own, own + elements),
            {{"k_ptr", K}, {"v_ptr", V}}, made));
   made.sequence.launch(runtime::Lane::Main, made.calls.back().call.prepared());
+  DITRON_RETURN_IF_ERROR(findSequences(rank, tokens, made));
   for (uint32_t step = 0; step < ring.steps(); ++step) {
     const StepTiles tiles = tilesOf(TilesOf::Queries, id, step, tokens, optionValues.tile.blockM);
     std::vector<PreparedCall> work;
@@ -95,7 +96,7 @@ Status RingAttention::enqueue(runtime::Rank &rank, runtime::Stream &stream, cons
                                            {"v", operands.v, type},
                                            {"out", operands.out, type},
                                            {"lse", operands.lse, DataType::F32, /*isOptional=*/true}}};
-  return RingCalls::enqueue(rank, stream, all, tokens, withLse, withLse ? ", with lse" : "");
+  return RingCalls::enqueue(rank, stream, all, operands.offsets, tokens, withLse, withLse ? ", with lse" : "");
 }
 
 } // namespace ditron::ops

@@ -1,8 +1,9 @@
 //===- RingAttention.h - Attention to the keys of all ranks, which go round them ----------------------------------*- C++ -*-===//
 //
-// Context parallelism with memory for three shards of K and V, whatever the number of ranks (on several nodes, one more for each other node): K and V go from rank to rank, and
-// while a rank attends to one shard the next one arrives. What shards give is merged by the logarithms of their sums, in the order in which they come. Tokens are dealt out as for
-// AllGatherAttention, zig-zag where queries see only what came before them. How shards go round: ShardRing. Device code: kernels/sequence_parallel/ring.py.
+// Context parallelism with memory for three shards of K and V, whatever the number of ranks (on several nodes, one more for each other node): K and V go
+// from rank to rank, and while a rank attends to one shard the next one arrives. What shards give is merged by the logarithms of their sums, in the order
+// in which they come. Tokens are dealt out as for AllGatherAttention, zig-zag where queries see only what came before them. How shards go round:
+// ShardRing. Device code: kernels/sequence_parallel/ring.py.
 //
 //   RingAttention attention = *RingAttention::create(world, kernels, {.heads = 32, .kvHeads = 8, .causal = true, .maxTokens = 131072});
 //   attention.prepare(rank, tokens);
@@ -21,7 +22,7 @@ public:
   /// Memory of a rank, as AllGatherAttention's: q and out [batch, heads, own tokens, headDim], k and v [batch, kvHeads, own tokens, headDim], with a rank's
   /// sections one behind the other (TokenSections), lse, natural logarithms of the sums of powers, fp32 [batch, heads, own tokens], or null. Multiples of 16 bytes.
   struct Operands {
-    runtime::Pointer q, k, v, out, lse = {};
+    runtime::Pointer q, k, v, out, lse = {}, offsets = {}; ///< offsets: where packed sequences are (SequenceBounds).
   };
 
   /// Allocates on all ranks. Refuses options that make no sense.

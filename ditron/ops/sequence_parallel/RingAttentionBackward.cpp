@@ -192,6 +192,7 @@ Expected<RingCalls::Plan> RingAttentionBackward::makePlan(runtime::Rank &rank, i
   DITRON_RETURN_IF_ERROR(bind(rank, stageCall(rank, tokens),
                               {{"q_ptr", Q}, {"gradient_ptr", Gradient}, {"out_ptr", Out}, {"lse_ptr", Lse}}, made));
   made.sequence.launch(runtime::Lane::Main, made.calls.back().call.prepared());
+  DITRON_RETURN_IF_ERROR(findSequences(rank, tokens, made));
   for (uint32_t step = 0; step < ring.steps(); ++step) {
     DITRON_ASSIGN_OR_RETURN(const std::vector<PreparedCall> work, stepWork(rank, step, tokens, made));
     DITRON_RETURN_IF_ERROR(ring.addStep(rank, step, own.bytes, optionValues.schedule, work, made.sequence));
@@ -212,7 +213,7 @@ Status RingAttentionBackward::enqueue(runtime::Rank &rank, runtime::Stream &stre
                                            {"dq", operands.dq, type},
                                            {"dk", operands.dk, type},
                                            {"dv", operands.dv, type}}};
-  return RingCalls::enqueue(rank, stream, all, tokens, false, "");
+  return RingCalls::enqueue(rank, stream, all, operands.offsets, tokens, false, "");
 }
 
 } // namespace ditron::ops

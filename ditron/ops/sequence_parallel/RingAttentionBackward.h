@@ -1,9 +1,9 @@
 //===- RingAttentionBackward.h - Gradients of attention to the keys of all ranks ----------------------------------*- C++ -*-===//
 //
-// Backward of RingAttention and of AllGatherAttention, which deal out tokens alike: each rank gets the gradients of its own tokens. What goes round is K and V together with
-// Q, the gradient of the result, log-sum-exp and delta, and every sum stays at home: a rank adds to dQ what a shard's keys give, and to dK and dV what its queries give, in fp32 and in the order in which shards come.
-// If dK and dV went round instead, in fp32, with a shard of K and V, each hop would wait for the work of the one before. Device code:
-// kernels/sequence_parallel/ring_backward.py.
+// Backward of RingAttention and of AllGatherAttention, which deal out tokens alike: each rank gets the gradients of its own tokens. What goes round is K
+// and V together with Q, the gradient of the result, log-sum-exp and delta, and every sum stays at home: a rank adds to dQ what a shard's keys give, and
+// to dK and dV what its queries give, in fp32 and in the order in which shards come. If dK and dV went round instead, in fp32, with a shard of K and V,
+// each hop would wait for the work of the one before. Device code: kernels/sequence_parallel/ring_backward.py.
 //
 //   RingAttentionBackward backward = *RingAttentionBackward::create(world, kernels, attention.options());
 //   backward.prepare(rank, tokens);
@@ -30,7 +30,7 @@ class RingAttentionBackward : public RingCalls {
 public:
   /// Like RingAttention's; lse as the forward wrote it, gradient like out, dq, dk and dv like q, k and v.
   struct Operands {
-    runtime::Pointer q, k, v, out, lse, gradient, dq, dk, dv;
+    runtime::Pointer q, k, v, out, lse, gradient, dq, dk, dv, offsets = {};
   };
 
   /// Allocates on all ranks. Refuses options that make no sense, and heads of more than 128 elements. options.tile does not matter.

@@ -15,11 +15,17 @@ Status RingCalls::begin(std::string_view name, runtime::World &in, runtime::Kern
   DITRON_RETURN_IF_ERROR(options.tile.verify(operationName));
   optionValues.tile = options.tile.chosen(options.headDim, provider.target());
   DITRON_RETURN_IF_ERROR(verifyHeads(operationName, heads()));
+  DITRON_RETURN_IF_ERROR(verifyPackedSequences(operationName, options.packedSequences, options.batch));
   agreement = PlanAgreement(in, operationName);
   callAgreement = std::make_shared<runtime::CallAgreement>(std::string(operationName), in.numRanks());
   kept.resize(in.numRanks());
-  for (uint32_t id : in.localRanks())
+  bounds.resize(in.numRanks());
+  for (uint32_t id : in.localRanks()) {
     kept[id] = std::make_unique<KeptPlans<Plan>>();
+    if (options.packedSequences) {
+      DITRON_ASSIGN_OR_RETURN(bounds[id], SequenceBounds::create(in.rank(id), sections(options.maxTokens)));
+    }
+  }
   return agreement.begin(in, fmt::format("{}, {} sequences, {}", options.causal ? "causal" : "whole", options.batch,
                                          toString(options.schedule)));
 }
@@ -50,11 +56,11 @@ Status RingCalls::verifyTokens(int64_t tokens) const {
   return Status::ok();
 }
 
-Status RingCalls::verifyOperands(std::span<const RingOperand> operands) const {
+Status RingCalls::verifyOperands(std::span<const RingOperand> operands, runtime::Pointer offsets) const {
   for (const RingOperand &operand : operands)
     if (!operand.isOptional || operand.pointer.address)
       DITRON_RETURN_IF_ERROR(verifyAlignedPointer(operationName, operand.name, operand.pointer, operand.type));
-  return Status::ok();
+  return verifySequenceOffsets(operationName, optionValues.packedSequences, offsets);
 }
 
 Status RingCalls::bind(runtime::Rank &rank, const KernelCall &wanted,
@@ -66,6 +72,18 @@ Status RingCalls::bind(runtime::Rank &rank, const KernelCall &wanted,
     bound.operands.emplace_back(parameter, operand);
   }
   plan.calls.push_back(std::move(bound));
+  return Status::ok();
+}
+
+Status RingCalls::findSequences(runtime::Rank &rank, int64_t tokens, Plan &plan) const {
+  // A rank without tokens need not have offsets.
+  if (!optionValues.packedSequences || sections(tokens).tokensOf(rank.id()) == 0)
+    return Status::ok();
+  DITRON_ASSIGN_OR_RETURN(plan.sequences, PreparedCall::create(*kernels, rank,
+                                                               bounds[rank.id()].find(rank, sections(tokens),
+                                                                                      *optionValues.packedSequences)));
+  DITRON_ASSIGN_OR_RETURN(plan.offsetsParameter, plan.sequences->pointerParameter("offsets_ptr"));
+  plan.sequence.launch(runtime::Lane::Main, plan.sequences->prepared());
   return Status::ok();
 }
 
@@ -123,6 +141,8 @@ void RingCalls::addStepArguments(KernelCall &call, const runtime::Rank &rank, ui
                                                {"PARTS", dealt.parts()},
                                                {"CAUSAL", optionValues.causal},
                                                {"HEAD_DIM", optionValues.headDim}});
+  if (optionValues.packedSequences)
+    bounds[rank.id()].addTo(call);
 }
 
 Status RingCalls::prepare(runtime::Rank &rank, int64_t tokens, bool variant) {
@@ -142,12 +162,12 @@ Status RingCalls::prepare(runtime::Rank &rank, int64_t tokens, bool variant) {
 }
 
 Status RingCalls::enqueue(runtime::Rank &rank, runtime::Stream &stream, std::span<const RingOperand> operands,
-                          int64_t tokens, bool variant, std::string_view call) {
+                          runtime::Pointer offsets, int64_t tokens, bool variant, std::string_view call) {
   DITRON_RETURN_IF_ERROR(verifyRank(operationName, *world, rank));
   DITRON_RETURN_IF_ERROR(verifyTokens(tokens));
   const bool hasTokens = sections(tokens).tokensOf(rank.id()) > 0;
   if (hasTokens)
-    DITRON_RETURN_IF_ERROR(verifyOperands(operands));
+    DITRON_RETURN_IF_ERROR(verifyOperands(operands, offsets));
   const auto make = [&]() -> Expected<Plan> {
     DITRON_ASSIGN_OR_RETURN(Plan made, makePlan(rank, tokens, variant));
     made.sequence.setAgreedCall({callAgreement, rank.id(), fmt::format("{} tokens", tokens)});
@@ -156,6 +176,8 @@ Status RingCalls::enqueue(runtime::Rank &rank, runtime::Stream &stream, std::spa
   const auto describe = [&] { return fmt::format("{} tokens{}", tokens, call); };
   DITRON_ASSIGN_OR_RETURN(Plan * found,
                           kept[rank.id()]->find(operationName, stream, {tokens, variant}, describe, make));
+  if (found->sequences)
+    DITRON_RETURN_IF_ERROR(found->sequences->setPointer(found->offsetsParameter, offsets));
   if (hasTokens)
     for (BoundCall &each : found->calls)
       for (const auto &[parameter, operand] : each.operands)

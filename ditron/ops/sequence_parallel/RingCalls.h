@@ -24,6 +24,8 @@ struct RingAttentionOptions {
   bool causal = false;             ///< A query sees the keys up to its own token; then tokens are dealt out zig-zag.
   std::optional<double> scale = std::nullopt; ///< 1 / sqrt(headDim) unless given; positive.
   int64_t maxTokens = 0;                      ///< Of a sequence, on all ranks together, in any call.
+  /// Tokens are those of so many sequences one behind the other (SequenceBounds); batch is 1.
+  std::optional<int64_t> packedSequences = std::nullopt;
   Schedule schedule = Schedule::Overlapped;   ///< Unfused: a shard goes on behind the work with it, to compare with.
   HeadAttentionTile tile = {};                ///< Of the forward.
 };
@@ -51,6 +53,8 @@ protected:
   };
   struct Plan {
     std::vector<BoundCall> calls;
+    std::optional<PreparedCall> sequences; ///< Of packed ones.
+    uint32_t offsetsParameter = 0;
     runtime::CallSequence sequence;
   };
   /// What a launch of a step does of the tiles of a rank's tokens; those from firstComplete to endComplete have then seen all shards.
@@ -73,12 +77,15 @@ protected:
   virtual Expected<Plan> makePlan(runtime::Rank &rank, int64_t tokens, bool variant) const = 0;
   /// `variant`: whatever else a plan is for; `call` names it in messages.
   Status prepare(runtime::Rank &rank, int64_t tokens, bool variant);
-  Status enqueue(runtime::Rank &rank, runtime::Stream &stream, std::span<const RingOperand> operands, int64_t tokens,
-                 bool variant, std::string_view call);
+  /// `offsets`: of packed sequences.
+  Status enqueue(runtime::Rank &rank, runtime::Stream &stream, std::span<const RingOperand> operands,
+                 runtime::Pointer offsets, int64_t tokens, bool variant, std::string_view call);
 
   /// Adds a call to a plan; `names`: parameters that are operands.
   Status bind(runtime::Rank &rank, const KernelCall &wanted,
               std::initializer_list<std::pair<std::string_view, size_t>> names, Plan &plan) const;
+  /// Adds what finds packed sequences, where there are such, to a plan and its sequence.
+  Status findSequences(runtime::Rank &rank, int64_t tokens, Plan &plan) const;
   StepTiles tilesOf(TilesOf what, uint32_t rank, uint32_t step, int64_t tokens, uint32_t block) const;
   /// Tiles of a rank in the largest call.
   int64_t mostTiles(uint32_t block) const {
@@ -100,8 +107,9 @@ protected:
 
 private:
   Status verifyTokens(int64_t tokens) const;
-  Status verifyOperands(std::span<const RingOperand> operands) const;
+  Status verifyOperands(std::span<const RingOperand> operands, runtime::Pointer offsets) const;
 
+  std::vector<SequenceBounds> bounds; ///< By rank; of packed sequences.
   PlanAgreement agreement;
   std::shared_ptr<runtime::CallAgreement> callAgreement;
   std::vector<std::unique_ptr<KeptPlans<Plan>>> kept; ///< Null for ranks of other processes.

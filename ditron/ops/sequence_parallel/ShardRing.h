@@ -3,8 +3,9 @@
 // Each rank has a shard, and works with those of all ranks one after the other, while the next one arrives: memory for a few shards instead of all.
 //
 // A rank is place p of node n, of L places and N nodes. Step (j, i), j < N, i < L, is with the shard of place p + i of node n + j (both in a circle): on a
-// node shards go from each place to the one below, and at the beginning of each round of a node every rank puts the shard that it has to the rank with its place on the node
-// below, for the next round. So the network carries a shard to a node once, and has a whole round's time. Two nodes of two ranks, shards by their ranks:
+// node shards go from each place to the one below, and at the beginning of each round of a node every rank puts the shard that it has to the rank with its
+// place on the node below, for the next round. So the network carries a shard to a node once, and has a whole round's time. Two nodes of two ranks, shards
+// by their ranks:
 //
 //     step      (0, 0)  (0, 1)  (1, 0)  (1, 1)
 //     rank 0       0       1       2       3          rank 0 gets 1 and 3 from rank 1 by a copy engine, 2 from rank 2 by a put
@@ -44,8 +45,8 @@ public:
 
   /// An empty call, whose first launch begins it: behind it no rank uses memory for its previous call any more.
   Expected<runtime::CallSequence> begin(runtime::Rank &rank) const;
-  /// Behind `enter` and what puts the own shard in its place, in ascending order all steps: what a rank does with its shard. The shard goes on meanwhile, or, Unfused, behind it. `bytes`: of every shard of
-  /// this call. After the last step the sequence ends with join(Lane::Main).
+  /// Behind `enter` and what puts the own shard in its place, in ascending order all steps: what a rank does with its shard. The shard goes on meanwhile,
+  /// or, Unfused, behind it. `bytes`: of every shard of this call. After the last step the sequence ends with join(Lane::Main).
   Status addStep(runtime::Rank &rank, uint32_t step, uint64_t bytes, Schedule schedule,
                  std::span<const PreparedCall> work, runtime::CallSequence &sequence) const;
 

@@ -30,6 +30,7 @@ enum : uint64_t { Q = 1, K, V, Gradient, Salts };
 struct TokenAttentionBenchOptions : RankBenchOptions {
   bool isRing = false, backward = false;
   uint32_t pieces = 1;
+  int64_t packed = 0; ///< Sequences; 0: none are packed.
   ops::HeadAttentionTile tile;
   bool causal = true;
   std::vector<std::string> shapes = {"1x2x1x200x64"};
@@ -42,7 +43,7 @@ public:
 
 private:
   struct Memory {
-    runtime::Buffer q, k, v, out, lse, gradient, dq, dk, dv;
+    runtime::Buffer q, k, v, out, lse, gradient, dq, dk, dv, offsets;
   };
   /// What all ranks have of a tensor.
   using Downloads = std::vector<std::vector<float>>;
@@ -59,15 +60,23 @@ private:
   Status checkForward();
   Status checkBackward();
 
+  runtime::Pointer offsetsOf(const Memory &own) const {
+    return options.packed ? own.offsets.pointer() : runtime::Pointer();
+  }
   int planWidth() const { return options.backward ? 52 : 28; } // of the table's column
   ops::TokenSections sections() const { return {attention.maxTokens, options.ranks, attention.causal}; }
   /// Where a head's token is among a rank's rows of so many heads: the rank, and the row.
   std::pair<uint32_t, int64_t> placeOf(int64_t head, int64_t token) const;
+  /// Where a head's token is for the reference, to which packed sequences are batches: batch, and row.
+  std::pair<int64_t, int64_t> rowOf(int64_t head, int64_t headsOfBatch, int64_t token) const;
   ops::AttentionElement element(uint64_t salt, int64_t headsOfBatch) const;
+  /// A head of all batches, and a token among all, of what the reference calls so.
+  std::pair<int64_t, int64_t> headAndToken(int64_t batch, int64_t head, int64_t headsOfBatch, int64_t row) const;
   ops::AttentionReference reference() const;
 
   const TokenAttentionBenchOptions &options;
   ops::RingAttentionOptions attention;
+  std::vector<int64_t> offsets; ///< Of packed sequences: the i-th has a part of the tokens that grows with i.
   std::vector<Memory> memory;
   double worst = 0;
   std::string plan;
@@ -89,6 +98,7 @@ Status TokenAttentionBench::run(const Knobs &knobs) {
   nlohmann::ordered_json report = reportOf(name);
   report["backward"] = options.backward;
   report["causal"] = options.causal;
+  report["packed"] = options.packed;
   report["dtype"] = toString(dtype);
   return finish(std::move(report));
 }
@@ -115,6 +125,11 @@ Status TokenAttentionBench::makeOperands() {
       DITRON_RETURN_IF_ERROR(make(each.dk, attention.kvHeads, "dk"));
       DITRON_RETURN_IF_ERROR(make(each.dv, attention.kvHeads, "dv"));
     }
+    if (options.packed) {
+      const std::vector<int32_t> values(offsets.begin(), offsets.end());
+      DITRON_ASSIGN_OR_RETURN(each.offsets, rank.allocate(DataType::I32, values.size(), "offsets"));
+      DITRON_RETURN_IF_ERROR(each.offsets.upload(values.data(), values.size() * sizeof(int32_t)));
+    }
     memory.push_back(std::move(each));
   }
   return world->synchronize();
@@ -129,24 +144,43 @@ std::pair<uint32_t, int64_t> TokenAttentionBench::placeOf(int64_t head, int64_t 
   return {rank, head * dealt.tokensOf(rank) + before + token - dealt.firstToken(rank, number < ranks ? 0 : 1)};
 }
 
+std::pair<int64_t, int64_t> TokenAttentionBench::rowOf(int64_t head, int64_t headsOfBatch, int64_t token) const {
+  if (!options.packed)
+    return {head / headsOfBatch, token};
+  const int64_t sequence = std::ranges::upper_bound(offsets, token) - offsets.begin() - 1;
+  return {sequence, token - offsets[sequence]};
+}
+
+std::pair<int64_t, int64_t> TokenAttentionBench::headAndToken(int64_t batch, int64_t head, int64_t headsOfBatch,
+                                                              int64_t row) const {
+  if (options.packed)
+    return {head, offsets[batch] + row};
+  return {batch * headsOfBatch + head, row};
+}
+
 ops::AttentionElement TokenAttentionBench::element(uint64_t salt, int64_t headsOfBatch) const {
   return [this, salt, headsOfBatch](int64_t batch, int64_t head, int64_t token, int64_t column) -> double {
-    const auto [rank, row] = placeOf(batch * headsOfBatch + head, token);
+    const auto [allHead, place] = headAndToken(batch, head, headsOfBatch, token);
+    const auto [rank, row] = placeOf(allHead, place);
     return data->at(salt + Salts * rank, row * attention.headDim + column);
   };
 }
 
 ops::AttentionReference TokenAttentionBench::reference() const {
-  return {{.batch = attention.batch,
-           .heads = attention.heads,
-           .kvHeads = attention.kvHeads,
-           .queries = attention.maxTokens,
-           .keys = attention.maxTokens,
-           .headDim = attention.headDim,
-           .causal = attention.causal},
-          element(Q, attention.heads),
-          element(K, attention.kvHeads),
-          element(V, attention.kvHeads)};
+  ops::AttentionReference plain({.batch = attention.batch,
+                                 .heads = attention.heads,
+                                 .kvHeads = attention.kvHeads,
+                                 .queries = attention.maxTokens,
+                                 .keys = attention.maxTokens,
+                                 .headDim = attention.headDim,
+                                 .causal = attention.causal},
+                                element(Q, attention.heads), element(K, attention.kvHeads),
+                                element(V, attention.kvHeads));
+  for (size_t i = 0; i + 1 < offsets.size(); ++i) {
+    plain.queries.push_back(offsets[i + 1] - offsets[i]);
+    plain.keys.push_back(plain.queries.back());
+  }
+  return plain;
 }
 
 Status TokenAttentionBench::poison(std::initializer_list<runtime::Buffer Memory::*> results) {
@@ -176,7 +210,8 @@ Status TokenAttentionBench::checkForward() {
   for (int64_t i = 0; i < samples; ++i) {
     const int64_t index = i * (heads * tokens - 1) / (samples - 1), head = index / tokens, query = index % tokens;
     const auto [rank, row] = placeOf(head, query);
-    const std::vector<double> expected = plain.row(head / attention.heads, head % attention.heads, query).out;
+    const auto [batch, own] = rowOf(head, attention.heads, query);
+    const std::vector<double> expected = plain.row(batch, head % attention.heads, own).out;
     for (int64_t d = 0; d < attention.headDim; ++d)
       error.add(out[rank][row * attention.headDim + d], expected[d]);
   }
@@ -198,26 +233,31 @@ Status TokenAttentionBench::checkBackward() {
   for (int64_t i = 0; i < samples; ++i) {
     const int64_t index = i * (heads * tokens - 1) / (samples - 1), head = index / tokens, query = index % tokens;
     const auto [rank, row] = placeOf(head, query);
-    const auto expected = plain.queryGradient(gradient, head / attention.heads, head % attention.heads, query);
+    const auto [batch, own] = rowOf(head, attention.heads, query);
+    const auto expected = plain.queryGradient(gradient, batch, head % attention.heads, own);
     for (int64_t d = 0; d < depth; ++d)
       ofQueries.add(dq[rank][row * depth + d], expected[d]);
   }
   for (int64_t i = 0; i < keySamples; ++i) {
     const int64_t index = i * (keyHeads * tokens - 1) / (keySamples - 1), head = index / tokens, key = index % tokens;
-    const int64_t batch = head / attention.kvHeads;
+    const auto [batch, ownKey] = rowOf(head, attention.kvHeads, key);
     // The forward call's rows, which have been compared themselves.
+    const auto queryPlace = [&, inBatch = batch](int64_t queryHead, int64_t query) {
+      const auto [allHead, token] = headAndToken(inBatch, queryHead, attention.heads, query);
+      return placeOf(allHead, token);
+    };
     const auto lseOf = [&](int64_t queryHead, int64_t query) -> double {
-      const auto [rank, row] = placeOf(batch * attention.heads + queryHead, query);
+      const auto [rank, row] = queryPlace(queryHead, query);
       return lse[rank][row];
     };
-    const auto deltaOf = [&](int64_t queryHead, int64_t query) {
-      const auto [rank, row] = placeOf(batch * attention.heads + queryHead, query);
+    const auto deltaOf = [&, inBatch = batch](int64_t queryHead, int64_t query) {
+      const auto [rank, row] = queryPlace(queryHead, query);
       double sum = 0;
       for (int64_t d = 0; d < depth; ++d)
-        sum += out[rank][row * depth + d] * gradient(batch, queryHead, query, d);
+        sum += out[rank][row * depth + d] * gradient(inBatch, queryHead, query, d);
       return sum;
     };
-    const auto expected = plain.keyGradients(gradient, batch, head % attention.kvHeads, key, lseOf, deltaOf);
+    const auto expected = plain.keyGradients(gradient, batch, head % attention.kvHeads, ownKey, lseOf, deltaOf);
     const auto [rank, row] = placeOf(head, key);
     for (int64_t d = 0; d < depth; ++d) {
       ofKeys.add(dk[rank][row * depth + d], expected.k[d]);
@@ -240,7 +280,8 @@ template <typename Operator> Expected<double> TokenAttentionBench::timeForward(O
                        .k = own.k,
                        .v = own.v,
                        .out = own.out,
-                       .lse = options.backward ? own.lse.pointer() : runtime::Pointer()},
+                       .lse = options.backward ? own.lse.pointer() : runtime::Pointer(),
+                       .offsets = offsetsOf(own)},
                       attention.maxTokens);
   };
   DITRON_RETURN_IF_ERROR(poison({&Memory::out, &Memory::lse}));
@@ -255,17 +296,19 @@ Expected<double> TokenAttentionBench::timeForward(ops::Schedule schedule) {
     DITRON_ASSIGN_OR_RETURN(ops::RingAttention op, ops::RingAttention::create(*world, *jit, attention));
     return timeForward(std::move(op));
   }
-  DITRON_ASSIGN_OR_RETURN(ops::AllGatherAttention op, ops::AllGatherAttention::create(*world, *jit,
-                                                                                      {.batch = attention.batch,
-                                                                                       .heads = attention.heads,
-                                                                                       .kvHeads = attention.kvHeads,
-                                                                                       .headDim = attention.headDim,
-                                                                                       .dtype = attention.dtype,
-                                                                                       .causal = attention.causal,
-                                                                                       .maxTokens = attention.maxTokens,
-                                                                                       .pieces = options.pieces,
-                                                                                       .schedule = schedule,
-                                                                                       .tile = attention.tile}));
+  DITRON_ASSIGN_OR_RETURN(ops::AllGatherAttention op,
+                          ops::AllGatherAttention::create(*world, *jit,
+                                                          {.batch = attention.batch,
+                                                           .heads = attention.heads,
+                                                           .kvHeads = attention.kvHeads,
+                                                           .headDim = attention.headDim,
+                                                           .dtype = attention.dtype,
+                                                           .causal = attention.causal,
+                                                           .maxTokens = attention.maxTokens,
+                                                           .packedSequences = attention.packedSequences,
+                                                           .pieces = options.pieces,
+                                                           .schedule = schedule,
+                                                           .tile = attention.tile}));
   return timeForward(std::move(op));
 }
 
@@ -286,7 +329,8 @@ Expected<double> TokenAttentionBench::timeBackward(ops::Schedule schedule) {
                        .gradient = own.gradient,
                        .dq = own.dq,
                        .dk = own.dk,
-                       .dv = own.dv},
+                       .dv = own.dv,
+                       .offsets = offsetsOf(own)},
                       attention.maxTokens);
   };
   DITRON_RETURN_IF_ERROR(poison({&Memory::dq, &Memory::dk, &Memory::dv}));
@@ -311,12 +355,21 @@ Status TokenAttentionBench::benchShape(const std::string &shape) {
                .causal = options.causal,
                .maxTokens = sizes[3],
                .tile = options.tile};
+  offsets.clear();
+  if (options.packed) {
+    attention.packedSequences = options.packed;
+    for (int64_t i = 0; i <= options.packed; ++i)
+      offsets.push_back(attention.maxTokens * i * (i + 1) / (options.packed * (options.packed + 1)));
+  }
   worst = 0;
   DITRON_RETURN_IF_ERROR(makeOperands());
   DITRON_ASSIGN_OR_RETURN(const double overlapped, timeOf(ops::Schedule::Overlapped));
   DITRON_ASSIGN_OR_RETURN(const double unfused, timeOf(ops::Schedule::Unfused));
-  const auto tokens = static_cast<double>(attention.maxTokens);
-  const double pairs = tokens * tokens / (attention.causal ? 2 : 1) / options.ranks;
+  const auto squared = [](int64_t tokens) { return static_cast<double>(tokens) * static_cast<double>(tokens); };
+  double pairs = options.packed ? 0 : squared(attention.maxTokens);
+  for (size_t i = 0; i + 1 < offsets.size(); ++i)
+    pairs += squared(offsets[i + 1] - offsets[i]);
+  pairs /= (attention.causal ? 2 : 1) * options.ranks;
   // Two products a pair of tokens; of the backward five are necessary.
   const double products = options.backward ? 5 : 2;
   const double flops =
@@ -346,6 +399,11 @@ void addCommand(CLI::App &bench, CommandContext &context, bool isRing) {
   command->add_flag("!--no-causal", options.causal, "Every query sees every key");
   command->add_flag("--backward", options.backward,
                     "Gradients of Q, K and V, behind one forward call; keys and queries go round the ranks");
+  command
+      ->add_option("--packed", options.packed,
+                   "Tokens are those of so many sequences one behind the other, of growing lengths; 0: of one")
+      ->check(integerBetween(0, 4096))
+      ->capture_default_str();
   if (!isRing)
     command->add_option("--pieces", options.pieces, "Signals for a rank's heads of K and V")
         ->check(integerBetween(1, 1024))

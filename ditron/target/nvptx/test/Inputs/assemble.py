@@ -216,15 +216,16 @@ for causal in [True, False]:
     cases.append((library("sequence_parallel/attention"), "all_gather_attention", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *fp32:16, *i64:16, *i64:16" + ", i32" * 10 +
                   ", i64:16" * 9 + ", i32, fp32, i32" + constexpr(WORLD_SIZE=4, PARTS=2 if causal else 1, PIECES=2, CAUSAL=causal, HEAD_DIM=128, **tile) +
                   ", *i32:16, *i32:16", f"--num-warps {8 if arch == 'sm_90a' else 4} --num-stages 2"))
-    shared = ", i32" * 9 + ", i64:16" * 4 + ", fp32" + ", i32" * 9 + constexpr(PARTS=2 if causal else 1, CAUSAL=causal, HEAD_DIM=128, **tile)
-    cases.append((library("sequence_parallel/ring"), "ring_attention", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *fp32:16, *fp32:16, *fp32:16" + shared,
-                  f"--num-warps {8 if arch == 'sm_90a' else 4} --num-stages 2"))
-    own = ", i32" * 10 + ", i64:16" * 4 + ", fp32, fp32" + ", i32" * 9 + constexpr(PARTS=2 if causal else 1, CAUSAL=causal, HEAD_DIM=128)
+    parts = dict(PARTS=2 if causal else 1, CAUSAL=causal, HEAD_DIM=128)
+    sizes, step = ", i32" * 9 + ", i64:16" * 4 + ", fp32", ", i32" * 9
     long = 128 if arch == "sm_90a" else 64
-    cases.append((library("sequence_parallel/ring_backward"), "ring_query_gradient", "*bf16:16, *bf16:16, *fp32:16, *fp32:16, *bf16:16, *bf16:16, *bf16:16, *fp32:16" +
-                  own + constexpr(BLOCK_M=long, BLOCK_N=64), "--num-warps 8 --num-stages 2"))
-    cases.append((library("sequence_parallel/ring_backward"), "ring_key_gradients", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *fp32:16, *fp32:16, *bf16:16, *bf16:16, *fp32:16, *fp32:16" +
-                  own + constexpr(BLOCK_M=64 if arch == "sm_90a" else 32, BLOCK_N=long), "--num-warps 8 --num-stages 2"))
+    for packed in ["", ", *i32:16, *i32:16"]:
+        cases.append((library("sequence_parallel/ring"), "ring_attention", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *fp32:16, *fp32:16, *fp32:16" + sizes + step +
+                      constexpr(**parts, **tile) + packed, f"--num-warps {8 if arch == 'sm_90a' else 4} --num-stages 2"))
+        cases.append((library("sequence_parallel/ring_backward"), "ring_query_gradient", "*bf16:16, *bf16:16, *fp32:16, *fp32:16, *bf16:16, *bf16:16, *bf16:16, *fp32:16, i32" +
+                      sizes + ", fp32" + step + constexpr(**parts, BLOCK_M=long, BLOCK_N=64) + packed, "--num-warps 8 --num-stages 2"))
+        cases.append((library("sequence_parallel/ring_backward"), "ring_key_gradients", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *fp32:16, *fp32:16, *bf16:16, *bf16:16, *fp32:16, *fp32:16, i32" +
+                      sizes + ", fp32" + step + constexpr(**parts, BLOCK_M=64 if arch == "sm_90a" else 32, BLOCK_N=long) + packed, "--num-warps 8 --num-stages 2"))
     cases.append((library("sequence_parallel/ring_backward"), "stage_queries", "*bf16:16, *bf16:16, *bf16:16, *fp32:16, *bf16:16, *bf16:16, *fp32:16, *fp32:16" + ", i32" * 5 +
                   constexpr(PARTS=2 if causal else 1, HEAD_DIM=128, BLOCK_M=32)))
 cases.append((library("sequence_parallel/ring"), "send_to_node", "*u8:16, *u8:16, i64, *i64:16, i32"))
