@@ -88,7 +88,7 @@ AttentionPlan chooseAttentionPlan(const AttentionProblem &problem, std::string_v
   const bool readsTransposed = problem.dtype == DataType::F8E4NV && !problem.valuesTransposed;
   if (hasTensorCopies(target) && widest >= 64 && !readsTransposed &&
       (problem.queries > 64 || problem.valuesTransposed)) {
-    plan.blockN = widest <= 128 && problem.dtype != DataType::F8E4NV ? 128 : 64;
+    plan.blockN = widest <= 128 ? 128 : 64;
     if (problem.pages) // the largest power of two that divides a page
       plan.blockN = static_cast<uint32_t>(std::min<int64_t>(plan.blockN, problem.pages->size & -problem.pages->size));
     if (!problem.pages || plan.blockN >= 64) {
