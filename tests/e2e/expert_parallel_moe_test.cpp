@@ -61,7 +61,7 @@ TEST_P(ExpertParallelMoes, Fp8WithBlockScales) {
     Made made = make({.hidden = hidden,
                       .inner = inner,
                       .sharedInner = shared,
-                      .experts = count,
+                      .experts = std::max(count, 2u),
                       .topK = 2,
                       .maxTokens = 10,
                       .fp8 = true});
