@@ -62,6 +62,7 @@ constexpr HelpExample table[] = {
                                "  ditron bench attention_decode --latent --shape 2x16x1x300x576 --page 64"},
     {"bench ag_attention", "  ditron bench ag_attention --ranks 2 --shape 1x2x1x100x64 --no-causal"},
     {"bench ring_attention", "  ditron bench ring_attention --ranks 3 --shape 1x2x1x100x32 --backward"},
+    {"bench attention_layer", "  ditron bench attention_layer --ranks 2 --shape 2x40x64x8x4x16 --prefill"},
     {"bench gemm_a2a", "  ditron bench gemm_a2a --ranks 4 --shape 200x64x128 --batch 2"},
     {"bench a2a_gemm", "  ditron bench a2a_gemm --ranks 2 --shape 100x64x128 --chunks 2"},
     {"bench orders", "  ditron bench orders --dtype fp32"},

@@ -144,8 +144,10 @@ def Dgpu_GatherRowsOp : Dgpu_Op<"gather_rows", [SingleBlock, MemoryEffects<[MemR
 def Dgpu_RowValuesOp : Dgpu_Op<"row_values", [Pure, Terminator, HasParent<"GatherRowsOp">]> {
   let summary = "the values of a row of gather_rows";
   let description = [{
+    Ends the region of a gather_rows, with what the row of each copy has.
+
     ```mlir
-    dgpu.row_values %begin, %c : !tile.ptr<bf16>, i1
+    dgpu.row_values %begin : !tile.ptr<bf16>
     ```
   }];
   let arguments = (ins Variadic<AnyType>:$values);
@@ -310,7 +312,7 @@ def Dgpu_MbarrierArriveCopiedOp : Dgpu_MbarrierOp<"mbarrier_arrive_copied"> {
     by a multiply executes fence_async behind the wait for the phase.
 
     ```mlir
-    dgpu.mbarrier_arrive_copied %full[%x] : !dgpu.mbarriers<3>
+    dgpu.mbarrier_arrive_copied %full[%slot] : !dgpu.mbarriers<3>
     ```
   }];
   let arguments = (ins Dgpu_Mbarriers:$bars, I32:$slot);
