@@ -99,7 +99,7 @@ class CompiledKernel(_device.Loaded):
         arguments = [_native_argument(name, value) for name, value in zip(self.function.arg_names, call.arguments)]
         kernel = self.function.kernel(device.context, call.bindings)
         lent = ranges(call.owners) if device.index is None else ()
-        device.run(lambda stream: _native.kernel_launch(kernel.handle, stream, blocks, *self.numbers, arguments), lent)
+        device.run(lambda stream: _native.kernel_launch(kernel.handle, stream, blocks, *self.numbers, arguments), lent, call.owners)
 
     def launch_packed(self, blocks, raw, owners, device=None):
         """With the parameters as pack() gives them. On another device than the one it was compiled for (each thread has a simulated GPU), the
@@ -107,7 +107,7 @@ class CompiledKernel(_device.Loaded):
         device = device or self.device
         own = self if self.context() is device.context else self.function.compiled_variant(device, self.signature, self.numbers, self.bindings)
         lent = ranges(owners) if device.index is None else ()
-        device.run(lambda stream: _native.variant_launch(own.handle, stream, *blocks, raw), lent)
+        device.run(lambda stream: _native.variant_launch(own.handle, stream, *blocks, raw), lent, owners)
 
     @property
     def plan(self):

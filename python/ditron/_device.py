@@ -114,8 +114,8 @@ class OwnDevice(Device):
     def __init__(self, index, target):
         super().__init__(Context(target, gpu=index), 0, index)
 
-    def run(self, enqueue, ranges):
-        """Enqueues work on the stream. On the simulator host memory is lent to it and the work is waited for."""
+    def run(self, enqueue, ranges, owners=()):
+        """Enqueues work on the stream. On the simulator host memory is lent to it, that of `owners`, and the work is waited for."""
         if self.index is not None:
             enqueue(self.stream())
             return

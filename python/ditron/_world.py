@@ -40,15 +40,21 @@ class RankDevice(_device.Device):
         self.world = weakref.proxy(world)
         self.compiling = world.compiling
 
-    def run(self, enqueue, ranges):
+    def run(self, enqueue, ranges, owners=()):
         for address, size in ranges:
             self.lend(address, size)
+        self.keep(owners)
         enqueue(self.stream())
 
     def lend(self, address, size):
         """Host memory that kernels of the rank may touch until the world is synchronised."""
         if size and self.index is None and not self.world.owns(self.rank, address):
             self.world.lent.append(_native.memory_adopt(self.context.handle, self.rank, address, size, None))
+
+    def keep(self, owners):
+        """Tensors whose memory kernels of the rank may touch until the world is synchronised, also when the program has dropped them."""
+        if self.index is None:
+            self.world.kept.extend(owners)
 
     def lend_tensor(self, pointer):
         """The same for a tensor, which has to lie where the rank is."""
@@ -57,6 +63,7 @@ class RankDevice(_device.Device):
             raise InvalidArgumentError(f"a tensor on {words[0]} was given to rank {self.rank}, whose memory is that of {words[1]}")
         if self.index is None:
             self.lend(*extent(pointer.owner))
+            self.keep((pointer.owner,))
 
     @property
     def is_elsewhere(self):
@@ -86,7 +93,7 @@ class World:
         self.local_ranks = [rank for rank in range(self.ranks) if _native.context_is_local(self.context.handle, rank)]
         self.name = f"ditron:{self.context.key}"
         self.ended = None
-        self.lent = []
+        self.lent, self.kept = [], []
         self.memories = weakref.WeakSet()
         self.plans = {}  # of collective calls, by what they are
         self.collectives = {}  # that calls of all sizes share
@@ -240,7 +247,7 @@ class World:
         finally:
             for memory in self.lent:
                 _native.memory_destroy(memory)
-            self.lent = []
+            self.lent, self.kept = [], []
 
     def _check(self):
         if self.ended is not None:

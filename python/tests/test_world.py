@@ -233,3 +233,25 @@ def test_a_world_goes_with_its_kernels():
     del world, inbox
     gc.enable()
     assert context() is None and compiled not in tell_all.variants.values()
+
+
+@ditron.jit
+def write_sevens(out, N: tl.constexpr):
+    tl.store(out + tl.arange(0, N), tl.full((N,), 7, tl.int32))
+
+
+def test_dropped_tensors_are_kept_until_the_world_is_synchronised():
+    """A kernel that has not run yet would write to whatever got their memory."""
+    world = ditron.World(1, target="sim")
+    attention = ditron.Attention(world, heads=2, head_dim=16, dtype=np.float16)
+    out = np.zeros(1024, np.int32)
+    dropped = weakref.ref(out)
+    with world.on(0):
+        write_sevens[(1,)](out, 1024)
+    x, y = np.zeros((2, 1, 2, 4, 16), np.float16)
+    also_dropped = weakref.ref(y)
+    attention(x, x, x, y)
+    del out, y
+    assert dropped() is not None and also_dropped() is not None
+    world.synchronize()
+    assert dropped() is None and also_dropped() is None
