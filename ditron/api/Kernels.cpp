@@ -163,6 +163,30 @@ Status giveVariant(const ditron_kernel &kernel, runtime::Kernel variant, std::st
   return Status::ok();
 }
 
+/// The tensors that the kernel's maps describe are those of the values.
+Status launchWithTensorMaps(ditron_variant &variant, ditron_stream &stream, const runtime::LaunchConfig &config,
+                            const void *const *values) {
+  const Artifact &artifact = variant.kernel.artifact();
+  runtime::Device &device = *stream.world->rank(stream.stream.rank()).device();
+  runtime::PackedArguments arguments;
+  std::vector<void *> all;
+  for (size_t i = 0; i < artifact.parameters.size(); ++i) {
+    arguments.add(values[i], artifact.parameters[i].bytes);
+    all.push_back(const_cast<void *>(values[i]));
+  }
+  std::vector<runtime::TensorMap> maps;
+  for (const ArtifactTensorMap &map : artifact.tensorMaps) {
+    DITRON_ASSIGN_OR_RETURN(const runtime::TensorMapDescription description,
+                            runtime::describeTensorMap(artifact, map, arguments));
+    DITRON_ASSIGN_OR_RETURN(runtime::TensorMap encoded, device.encodeTensorMap(description));
+    maps.push_back(encoded);
+  }
+  for (runtime::TensorMap &map : maps)
+    all.push_back(map.bytes.data());
+  all.push_back(nullptr); // the world view
+  return stream.stream.launch(*variant.loaded[stream.stream.rank()], config, all.data(), all.size());
+}
+
 } // namespace
 
 extern "C" {
@@ -292,7 +316,7 @@ ditron_status_t ditron_variant_text(ditron_variant_h variant, const char *stage,
   });
 }
 
-// No guard and no std::function: nothing in here throws, and this is what a program calls a million times.
+// No guard and no std::function: but for kernels with tensor maps nothing in here throws, and this is what a program calls a million times.
 ditron_status_t ditron_variant_launch(ditron_variant_h variant, ditron_stream_h stream, const uint32_t grid[3],
                                       const void *const *values) {
   if (!variant || !stream)
@@ -305,11 +329,11 @@ ditron_status_t ditron_variant_launch(ditron_variant_h variant, ditron_stream_h 
     if (ditron_status_t loaded = guarded([&] { return variant->load(); }); loaded != DITRON_OK)
       return loaded;
   }
-  if (!variant->kernel.artifact().tensorMaps.empty())
-    return report(unsupported("the variant has tensor descriptors: launch it by ditron_kernel_launch"));
   runtime::LaunchConfig config = {.grid = {grid[0], grid[1], grid[2]}, .cooperative = variant->cooperative};
   if (!grid[0] || !grid[1] || !grid[2])
     return DITRON_OK;
+  if (!variant->kernel.artifact().tensorMaps.empty())
+    return guarded([&] { return launchWithTensorMaps(*variant, *stream, config, values); });
   constexpr size_t usualValues = 64;
   std::array<void *, usualValues> few;
   std::vector<void *> many;

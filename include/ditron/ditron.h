@@ -399,7 +399,7 @@ DITRON_API const char *ditron_variant_parameter_type(ditron_variant_h variant, u
 /* A stage of its compilation as text: "source", "tile", "layout", "llvm", "asm". Compiles again for those that are not kept. */
 DITRON_API ditron_status_t ditron_variant_text(ditron_variant_h variant, const char *stage, const char **text);
 /* Enqueues with the values that values[i] point to, of the types that the parameters have. Nothing is looked up and no argument is
- * checked: the caller vouches that they are what the variant was made for. Not for variants with tensor descriptors. */
+ * checked: the caller vouches that they are what the variant was made for. Only the tensors of descriptors are, where the GPU fetches by them. */
 DITRON_API ditron_status_t ditron_variant_launch(ditron_variant_h variant, ditron_stream_h stream, const uint32_t grid[3],
                                                  const void *const *values);
 

@@ -144,6 +144,40 @@ def test_descriptors_as_gpus_get_them(monkeypatch):
 
 
 @ditron.jit
+def product_by_descriptors(a_ptr, b_ptr, c_ptr, K, TILE: tl.constexpr):
+    a = tl.make_tensor_descriptor(a_ptr, shape=[TILE, K], strides=[K, 1], block_shape=[TILE, TILE])
+    b = tl.make_tensor_descriptor(b_ptr, shape=[TILE, K], strides=[K, 1], block_shape=[TILE, TILE])
+    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
+    for k in tl.range(0, tl.cdiv(K, TILE), warp_specialize=True):
+        sums = tl.dot(a.load([0, k * TILE]), b.load([0, k * TILE]).T, sums)
+    c = tl.make_tensor_descriptor(c_ptr, shape=[TILE, TILE], strides=[TILE, 1], block_shape=[TILE, TILE])
+    c.store([0, 0], sums)
+
+
+@ditron.jit
+def product_of_descriptors(a, b, c, K, TILE: tl.constexpr):
+    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
+    for k in tl.range(0, tl.cdiv(K, TILE), warp_specialize=True):
+        sums = tl.dot(a.load([0, k * TILE]), b.load([0, k * TILE]).T, sums)
+    c.store([0, 0], sums)
+
+
+def test_descriptors_that_become_tensor_maps():
+    world = ditron.World(1, target="sim:sm_90a")
+    values = np.random.default_rng(0).integers(-3, 4, (2, 64, 192)).astype(np.float16)
+    a, b = values[0].copy(), values[1].copy()
+    made, given = np.zeros((64, 64), np.float32), np.zeros((64, 64), np.float32)
+    with world.on(0):
+        assert "dgpu.tensor" in product_by_descriptors[(1,)](a, b, made, 192, 64).asm["ttgir"]
+        described = [ditron.TensorDescriptor.from_tensor(x, [64, 64]) for x in (a, b, given)]
+        product_of_descriptors[(1,)](*described, 192, 64)
+    world.synchronize()
+    wanted = a.astype(np.float32) @ b.astype(np.float32).T
+    np.testing.assert_array_equal(made, wanted)
+    np.testing.assert_array_equal(given, wanted)
+
+
+@ditron.jit
 def nothing(x):
     pass
 
