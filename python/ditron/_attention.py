@@ -126,7 +126,7 @@ class Attention(_Attention):
                 prepare(self.handle, shape, *addresses)
             else:
                 enqueue(self.handle, device.stream(), shape, *addresses)
-        self.spread(tensors, call)
+        self.spread(tensors, call, needed=("q", "k", "v", "out"))
 
 
 class AttentionDecode(_Attention):
@@ -180,7 +180,8 @@ class AttentionDecode(_Attention):
             addresses = self.addresses(device, given, (("q", self.type, None), ("k", self.type, None), ("v", self.type, None), ("out", self.type, None),
                                                        ("lse", "fp32", None), ("lengths", "i32", batch * self.queries), ("table", "i32", None)))
             _native.attention_decode_enqueue(self.handle, device.stream(), batch, *addresses)
-        self.spread({"q": q, "k": k, "v": v, "out": out, "lengths": lengths, "table": table, "lse": lse}, call)
+        self.spread({"q": q, "k": k, "v": v, "out": out, "lengths": lengths, "table": table, "lse": lse}, call,
+                    needed=("q", "k", "v", "out", "lengths"))
         return out
 
 
@@ -293,7 +294,7 @@ class TensorParallelAttention(_Layer):
                                                        ("values", self.type, None), ("lengths", "i32", None), ("offsets", "i32", None), ("table", "i32", None)))
             self.lend_weights(device)
             _native.tensor_parallel_attention_enqueue(self.handle, device.stream(), count, batch, count if longest is None else longest, *addresses)
-        self.spread(tensors, call)
+        self.spread(tensors, call, needed=("x", "y", "lengths"))
 
 
 class SequenceParallelAttention(_Layer):
@@ -377,4 +378,4 @@ class SequenceParallelAttention(_Layer):
                                                        ("values", self.type, None), *((word, "i32", None) for word in ("table", "lengths", "places", "positions"))))
             self.lend_weights(device)
             _native.sequence_parallel_attention_enqueue(self.handle, device.stream(), batch if tokens is None else tokens, tokens is None, *addresses)
-        self.spread(tensors, call)
+        self.spread(tensors, call, needed=("x", "y"))

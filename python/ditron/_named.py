@@ -13,11 +13,16 @@ class NamedOperands(_Transfer):
             raise InvalidArgumentError(f"{self.name}: {word}={value!r}; accepted are {', '.join(repr(each) for each in accepted)}")
         return accepted[value]
 
-    def spread(self, given, call):
+    def spread(self, given, call, needed=()):
         """call(device, tensors by name): of this process's rank, in world.run of this thread's, where the tensors are single ones, else of each
-        local rank with its own of lists."""
+        local rank with its own of lists. Those that are `needed` may not be None."""
+        def checked(device, given):
+            for word in needed:
+                if given[word] is None:
+                    raise InvalidArgumentError(f"{self.name}: {word} of rank {device.rank} is missing; where a rank has no rows, an empty tensor is accepted")
+            call(device, given)
         if any(is_tensor(each) for each in given.values()):
-            self.at(self.world.rank, lambda device: call(device, given))
+            self.at(self.world.rank, lambda device: checked(device, given))
             return
         ranks = self.world.local_ranks
         lists = {word: [None] * len(ranks) if each is None else list(each) for word, each in given.items()}
@@ -25,7 +30,7 @@ class NamedOperands(_Transfer):
             if len(each) != len(ranks):
                 raise InvalidArgumentError(f"{self.name}: this process has {len(ranks)} ranks; {word} are {len(each)} tensors")
         for place, rank in enumerate(ranks):
-            self.at(rank, lambda device: call(device, {word: each[place] for word, each in lists.items()}))
+            self.at(rank, lambda device: checked(device, {word: each[place] for word, each in lists.items()}))
 
     def addresses(self, device, tensors, wanted):
         """Of tensors by name, of which wanted says (name, types, elements), in its order; 0 for None. elements: None for any number."""

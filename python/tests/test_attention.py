@@ -289,6 +289,7 @@ def test_what_is_wrong(world):
                        (r"k is \[1, 4, 5, 32\]; \[1, 2, 5, 32\]", at(lambda: attention(q, q, k, q))),
                        (r"q is \[4, 5, 32\]; 4 dimensions", at(lambda: attention(q[0], k, k, q))),
                        ("q is of type float32; fp16", at(lambda: attention(q.astype(np.float32), k, k, q))),
+                       (r"q of rank [01] is missing; where a rank has no rows, an empty tensor", at(lambda: attention(None, k, k, q))),
                        ("block_table is missing", at(lambda: paged(q, k, k, q))),
                        ("accepted are keys, or page_size and table_width", lambda: ditron.AttentionDecode(world, 1, 1, 16, np.float16, page_size=16)),
                        ("table is missing", at(lambda: decode(few, few, few, few, words))),
