@@ -258,7 +258,8 @@ TEST_F(AttentionDecodeTest, RefusesWhatItCannotDo) {
   EXPECT_THAT(message([](P p, O, Q) { p.values = ops::KeyLayout::paged(16, 1, 2, 32); }),
               HasSubstr("pages of 16 keys of V and of 0 of K; they have one table"));
   EXPECT_THAT(message([](P p, O, Q) { p.window = -1; }), HasSubstr("a window of -1 keys; 0 to"));
-  EXPECT_THAT(message([](P p, O, Q) { p.softCap = 0; }), HasSubstr("scores capped at 0; positive caps are accepted"));
+  EXPECT_THAT(message([](P p, O, Q) { p.softCap = 0; }), HasSubstr("scores capped at 0; caps from"));
+  EXPECT_THAT(message([](P p, O, Q) { p.softCap = 1e30; }), HasSubstr("scores capped at 1e+30; caps from"));
   EXPECT_THAT(message([&](P, O o, Q) { o.sinks = words; }), HasSubstr("sinks"));
   EXPECT_THAT(message([](P p, O, Q) { p.kvHeads = 3; }), HasSubstr("4 heads on 3 heads of K and V"));
   EXPECT_THAT(message([](P p, O, Q) { p.batch = 5000; }), HasSubstr("batch 5000; at most 4096 is accepted"));

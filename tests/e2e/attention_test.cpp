@@ -594,6 +594,8 @@ TEST(LibraryAttentionPlans, RefuseWhatCannotBe) {
   EXPECT_THAT(message({.queries = 1, .keys = 1, .scale = -1.0}), HasSubstr("the scale -1"));
   EXPECT_THAT(message({.queries = 1, .keys = 1, .window = -1}), HasSubstr("a window of -1"));
   EXPECT_THAT(message({.queries = 1, .keys = 1, .softCap = 0.0}), HasSubstr("capped at 0"));
+  EXPECT_THAT(message({.queries = 1, .keys = 1, .softCap = std::numeric_limits<double>::infinity()}),
+              HasSubstr("capped at inf"));
   EXPECT_THAT(message({.queries = 1, .keys = 1, .packedQueries = 1}), HasSubstr("RowsFirst is accepted"));
   EXPECT_THAT(message({.queries = 1, .keys = 1, .layout = AttentionLayout::RowsFirst, .packedQueries = 1}),
               HasSubstr("queryOffsets"));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <random>
 
 namespace ditron::api::test {
@@ -429,6 +430,11 @@ TEST_F(CppAttention, WhatIsWrongIsNamed) {
   AttentionDecode::Options few;
   EXPECT_THAT(context->createAttentionDecode(few).status().message(), HasSubstr("KeyLayout says where they lie"));
   few.keys = AttentionDecode::Keys::headsFirst(1, 8, 128);
+  few.heads = 0;
+  EXPECT_THAT(context->createAttentionDecode(few).status().message(), HasSubstr("heads 0, kvHeads 0"));
+  few.heads = 1, few.scale = std::numeric_limits<double>::infinity();
+  EXPECT_THAT(context->createAttentionDecode(few).status().message(), HasSubstr("the scale inf"));
+  few.scale.reset();
   AttentionDecode decode = context->createAttentionDecode(few).value();
   EXPECT_THAT(decode.prepare(2).message(), HasSubstr("2 sequences; 1 to 1"));
   EXPECT_THAT(decode.enqueue(streams[0], {}, 1).message(), HasSubstr("operand q is a null pointer"));

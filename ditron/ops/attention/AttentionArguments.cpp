@@ -5,6 +5,7 @@
 #include "ditron/ops/attention/Heads.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <numbers>
 
@@ -92,16 +93,25 @@ void addExtents(KernelCall &call, const AttentionProblem &problem) {
                          {"k_rows", problem.pages ? problem.pages->size : problem.packedKeys.value_or(problem.keys)}});
 }
 
+Status verifySoftCap(std::string_view operation, std::optional<double> cap) {
+  constexpr double largest =
+      8192; // fp32 leaves 2^-24 of the cap of tanh: twice that of the scores stays below the rounding of the powers
+  constexpr double smallest = 1 / largest;
+  if (cap && !(*cap >= smallest && *cap <= largest))
+    return invalidArgument(
+        fmt::format("{}: scores capped at {}; caps from {} to {} are accepted", operation, *cap, smallest, largest));
+  return Status::ok();
+}
+
 Status verifyAttention(std::string_view operation, const AttentionProblem &problem) {
   DITRON_RETURN_IF_ERROR(verifySizes(operation, problem));
-  if (!(problem.scaleOfScores() > 0))
-    return unsupported(fmt::format("{}: the scale {}; positive ones are accepted", operation, problem.scaleOfScores()));
+  if (!(problem.scaleOfScores() > 0 && std::isfinite(problem.scaleOfScores())))
+    return unsupported(
+        fmt::format("{}: the scale {}; positive, finite ones are accepted", operation, problem.scaleOfScores()));
   if (problem.window && (*problem.window < 0 || *problem.window > mostElements))
     return invalidArgument(
         fmt::format("{}: a window of {} keys; 0 to {} are accepted", operation, *problem.window, mostElements));
-  if (problem.softCap && !(*problem.softCap > 0))
-    return invalidArgument(
-        fmt::format("{}: scores capped at {}; positive caps are accepted", operation, *problem.softCap));
+  DITRON_RETURN_IF_ERROR(verifySoftCap(operation, problem.softCap));
   if ((problem.packedQueries || problem.packedKeys) && problem.layout != AttentionLayout::RowsFirst)
     return unsupported(fmt::format("{}: packed rows lie HeadsFirst; RowsFirst is accepted", operation));
   if (problem.packedKeys && problem.pages)

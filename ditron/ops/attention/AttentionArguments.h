@@ -1,6 +1,6 @@
 //===- AttentionArguments.h - What the kernels of attention are told --------------------------------------*- C++ -*-===//
 //
-// Checks and arguments that forward and backward have in common. Internal to ops/attention.
+// Checks and arguments that forward, backward and attention of few queries have in common. Internal to ops.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_OPS_ATTENTION_ATTENTIONARGUMENTS_H
@@ -29,6 +29,8 @@ void addOptions(KernelCall &call, const AttentionProblem &problem, const std::op
 /// Adds what tensor descriptors need besides: batches and rows in memory.
 void addExtents(KernelCall &call, const AttentionProblem &problem);
 
+/// A cap of scores that fp32 can compute.
+Status verifySoftCap(std::string_view operation, std::optional<double> cap);
 /// Sizes and options, of forward and backward.
 Status verifyAttention(std::string_view operation, const AttentionProblem &problem);
 Status verifyAttentionPlan(std::string_view operation, const AttentionProblem &problem, const AttentionPlan &plan);

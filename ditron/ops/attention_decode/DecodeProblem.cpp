@@ -2,9 +2,11 @@
 #include "ditron/ops/attention_decode/DecodeProblem.h"
 
 #include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/attention/AttentionArguments.h"
 #include "ditron/ops/attention/Heads.h"
 
 #include <bit>
+#include <cmath>
 #include <cstdio>
 #include <fmt/format.h>
 #include <numbers>
@@ -84,10 +86,9 @@ Status verifyOptions(std::string_view operation, const DecodeProblem &problem) {
   if (problem.window && (*problem.window < 0 || *problem.window > mostWindow))
     return invalidArgument(
         fmt::format("{}: a window of {} keys; 0 to {} are accepted", operation, *problem.window, mostWindow));
-  if (problem.softCap && !(*problem.softCap > 0))
-    return invalidArgument(
-        fmt::format("{}: scores capped at {}; positive caps are accepted", operation, *problem.softCap));
-  return Status::ok();
+  if (problem.scale && !std::isfinite(*problem.scale))
+    return invalidArgument(fmt::format("{}: the scale {}; finite ones are accepted", operation, *problem.scale));
+  return verifySoftCap(operation, problem.softCap);
 }
 
 } // namespace
@@ -111,6 +112,8 @@ Expected<DecodePlan> parseDecodePlan(std::string_view text) {
 
 DecodePlan chooseDecodePlan(const DecodeProblem &problem, const runtime::DeviceAttributes &gpu) {
   DecodePlan plan;
+  if (problem.kvHeads < 1 || problem.headDim < 1 || problem.dimOfValues() < 1)
+    return plan; // verifyDecode refuses the problem with any plan
   constexpr int64_t tileElements = 8192;
   // Of a key, in K and V.
   const int64_t elements = problem.headDim + (problem.valuesInKeys ? 0 : valueBlock(problem));
