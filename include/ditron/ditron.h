@@ -907,7 +907,7 @@ typedef struct ditron_attention_decode_options {
   int64_t heads;
   int64_t kv_heads; /* Divides heads; 0: as many as heads. */
   int64_t queries;  /* Of a sequence; 0: 1. */
-  int64_t head_dim; /* 16, 32, 64, 128 or 256. */
+  int64_t head_dim; /* Powers of two and sums of two of them, each from 16: 16 to 256, like 64, 96, 128, 192. */
   double scale;     /* 0: 1 / sqrt(head_dim) */
   /* Where keys lie, of K and V alike; strides in elements. Key i of a sequence is row i % page_size of page table[i / page_size]; page_size 0:
    * sequence s has page s, and there is no table. */
