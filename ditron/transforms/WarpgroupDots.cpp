@@ -3,9 +3,9 @@
 // On targets with warpgroup dots, those that dgpu-specialize-warps left: operands that come by pointers or from registers. Works
 // on plain tile IR, before layouts.
 //
-// 1. B goes to a buffer in shared memory. It must be loaded in the dot's block (dgpu-pipeline-loops then copies it straight to a
-//    ring in that buffer's layout) or be known before the loop (then it is stored once). The layout follows the contiguous
-//    dimension of the load.
+// 1. B goes to a buffer in shared memory. It must be loaded in the dot's block, for dots alone (dgpu-pipeline-loops then copies it straight to a
+//    ring in that buffer's layout), or be known before the loop (then it is stored once). The layout follows the contiguous
+//    dimension of the load. Several dots read one buffer, each as it lies or transposed.
 // 2. A goes to a buffer under the same conditions; otherwise it is read from registers, which suits what other dots computed.
 // 3. Each dot is waited for at once; dgpu-pipeline-loops lets dots that only accumulate run into the next iteration.
 //
@@ -43,6 +43,7 @@ namespace {
 struct Staging {
   dgpu::BufferType type;
   Operation *before = nullptr; ///< The store's place.
+  Value buffer;                ///< Where it lies already, for another dot; else null.
 };
 
 /// Rewrites the dots of one kernel.
@@ -94,25 +95,21 @@ private:
     return {};
   }
 
-  /// Counts the bytes of a dot's operands: rings live as long as their outermost loop, tiles from before a loop are counted for good.
-  /// False, and nothing counted, if they would be too many.
+  /// Counts the bytes of a dot's operands for the outermost loop that it stands in, before which those are stored that are known then. False, and
+  /// nothing counted, if they would be too many.
   bool reserve(tile::DotOp dot, const std::optional<Staging> &a, const std::optional<Staging> &b) {
-    Operation *outermost = kernel.getBody().front().findAncestorOpInBlock(*dot);
-    int64_t ring = ringBytes.lookup(outermost), kept = keptBytes;
+    int64_t &reserved = bytesOf[kernel.getBody().front().findAncestorOpInBlock(*dot)];
+    int64_t bytes = reserved;
     for (const std::optional<Staging> &staging : {a, b}) {
-      if (!staging)
+      if (!staging || staging->buffer)
         continue;
       auto loop = dyn_cast<scf::ForOp>(staging->before->getParentOp());
       const bool isInLoop = staging->before == dot && loop;
-      (isInLoop ? ring : kept) += staging->type.getSlotBytes() * (isInLoop ? pipelineStagesOf(loop) : 1);
+      bytes += staging->type.getSlotBytes() * (isInLoop ? pipelineStagesOf(loop) : 1);
     }
-    int64_t largest = ring;
-    for (auto &[loop, bytes] : ringBytes)
-      largest = std::max(largest, bytes);
-    if (largest + kept > limitBytes)
+    if (bytes > limitBytes)
       return false;
-    ringBytes[outermost] = ring;
-    keptBytes = kept;
+    reserved = bytes;
     return true;
   }
 
@@ -133,7 +130,7 @@ private:
     Staging staging;
     if (!loop || loop.isDefinedOutsideOfLoop(root.value))
       staging.before = loop ? loop.getOperation() : dot.getOperation();
-    else if (load && load->getBlock() == dot->getBlock() && load->hasOneUse())
+    else if (load && load->getBlock() == dot->getBlock() && (loaded.contains(load) || isForDotsAlone(load)))
       staging.before = dot;
     else
       return std::nullopt;
@@ -149,8 +146,40 @@ private:
     auto shared = dgpu::SharedLayoutAttr::get(
         tile.getContext(), layout::swizzledShared(shape, order, bits, layout::largestSwizzle(shape, order, bits)));
     staging.type = dgpu::BufferType::get(tile.getContext(), 1, shape, tile.getElementType(), shared);
+    if (staging.before == dot && load)
+      staging.buffer = loaded.lookup(load);
     const layout::DotOperand operand = number == 0 ? layout::DotOperand::A : layout::DotOperand::B;
     return canReadOperand(staging.type, root.isTransposed, operand) ? std::optional(staging) : std::nullopt;
+  }
+
+  /// True if nobody but warpgroup dots of its block, which can read it from shared memory, uses a load, transposed or not.
+  bool isForDotsAlone(tile::LoadOp load) {
+    auto tile = cast<RankedTensorType>(load.getType());
+    const layout::Shape shape(tile.getShape().begin(), tile.getShape().end());
+    const std::vector<int> order = accessPattern(load, axisInfo).order;
+    const int bits = analysis::sharedElementBits(tile.getElementType());
+    const auto type = dgpu::BufferType::get(
+        tile.getContext(), 1, shape, tile.getElementType(),
+        dgpu::SharedLayoutAttr::get(
+            tile.getContext(), layout::swizzledShared(shape, order, bits, layout::largestSwizzle(shape, order, bits))));
+    SmallVector<std::pair<Value, bool>> values{{load.getResult(), false}};
+    while (!values.empty()) {
+      auto [value, isTransposed] = values.pop_back_val();
+      for (OpOperand &use : value.getUses()) {
+        Operation *user = use.getOwner();
+        if (auto trans = dyn_cast<tile::TransOp>(user)) {
+          values.emplace_back(trans.getResult(), !isTransposed);
+          continue;
+        }
+        auto dot = dyn_cast<tile::DotOp>(user);
+        if (!dot || use.getOperandNumber() > 1 || dot->getBlock() != load->getBlock() ||
+            !whyNoWarpgroupDot(dot, warps).empty() ||
+            !canReadOperand(type, isTransposed,
+                            use.getOperandNumber() == 0 ? layout::DotOperand::A : layout::DotOperand::B))
+          return false;
+      }
+    }
+    return true;
   }
 
   /// Stores the operand; gives the buffer as the dot sees it.
@@ -159,8 +188,13 @@ private:
     // Buffers live at the top level: in the kernel, before partitions.
     OpBuilder builder(kernel.getBody().front().findAncestorOpInBlock(*dot));
     Location loc = root.value.getLoc();
-    Value buffer = dgpu::BufferAllocOp::create(builder, loc, staging.type, IntegerAttr());
+    Value buffer =
+        staging.buffer ? staging.buffer : dgpu::BufferAllocOp::create(builder, loc, staging.type, IntegerAttr());
     Value seen = root.isTransposed ? dgpu::BufferPermuteOp::create(builder, loc, buffer, {1, 0}).getResult() : buffer;
+    if (staging.buffer)
+      return seen;
+    if (auto load = root.value.getDefiningOp<tile::LoadOp>(); load && staging.before == dot)
+      loaded[load] = buffer;
     builder.setInsertionPoint(staging.before);
     Value slot = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(0));
     dgpu::BufferStoreOp::create(builder, loc, root.value, buffer, slot);
@@ -172,8 +206,9 @@ private:
   const analysis::AxisInfoAnalysis &axisInfo;
   int warps;
   int64_t limitBytes;
-  llvm::DenseMap<Operation *, int64_t> ringBytes; ///< Of the rings in each operation of the kernel's block.
-  int64_t keptBytes = 0;
+  llvm::DenseMap<Operation *, int64_t>
+      bytesOf;                               ///< Of operands, by the operation of the kernel's block that needs them.
+  llvm::DenseMap<Operation *, Value> loaded; ///< Buffers of loads in their dots' block.
 };
 
 class WarpgroupDotsPass : public impl::WarpgroupDotsBase<WarpgroupDotsPass> {

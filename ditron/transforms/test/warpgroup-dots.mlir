@@ -54,6 +54,50 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
     return %r : tensor<64x64xf32>
   }
 
+  // Two dots of what was loaded once, here and transposed, read one buffer.
+  // CHECK-LABEL: func.func @twice
+  // CHECK: dgpu.buffer_store %arg0
+  // CHECK: %[[B:.*]] = dgpu.buffer_alloc
+  // CHECK-NEXT: %[[BT:.*]] = dgpu.buffer_permute %[[B]] [1, 0]
+  // CHECK: scf.for
+  // CHECK: %[[T:.*]] = tile.load
+  // CHECK: dgpu.buffer_store %[[T]], %[[B]][
+  // CHECK: dgpu.warpgroup_dot %{{.*}}, %[[BT]][
+  // CHECK-NOT: dgpu.buffer_store
+  // CHECK: dgpu.warpgroup_dot %{{.*}}, %[[B]][
+  // CHECK-NOT: tile.dot
+  func.func @twice(%q: tensor<64x64xf16>, %pk: tensor<64x64x!tile.ptr<f16>>, %n: i32) -> tensor<64x64xf32> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32> : i32 {
+      %k = tile.load %pk : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+      %t = tile.trans %k [1, 0] : tensor<64x64xf16> -> tensor<64x64xf16>
+      %s = tile.dot %q, %t, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+      %p = arith.truncf %s : tensor<64x64xf32> to tensor<64x64xf16>
+      %d = tile.dot %p, %k, %acc : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+      scf.yield %d : tensor<64x64xf32>
+    }
+    return %r : tensor<64x64xf32>
+  }
+
+  // Not if something else wants it as well.
+  // CHECK-LABEL: func.func @twice_and_more
+  // CHECK-NOT: dgpu.warpgroup_dot
+  // CHECK: return
+  func.func @twice_and_more(%q: tensor<64x64xf16>, %pk: tensor<64x64x!tile.ptr<f16>>, %pc: tensor<64x64x!tile.ptr<f16>>, %n: i32) -> tensor<64x64xf32> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32> : i32 {
+      %k = tile.load %pk : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+      %d = tile.dot %q, %k, %acc : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+      tile.store %pc, %k : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xf16>
+      scf.yield %d : tensor<64x64xf32>
+    }
+    return %r : tensor<64x64xf32>
+  }
+
   // fp32 in shared memory would be cut to tf32: registers are rounded.
   // CHECK-LABEL: func.func @tf32
   // CHECK: tile.dot
