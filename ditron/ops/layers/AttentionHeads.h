@@ -30,7 +30,7 @@ struct AttentionHeadsProblem {
   int64_t tokens = 0, batch = 1;
   int64_t heads = 1, kvHeads = 1; ///< In a row.
   int64_t groups = 1;             ///< A row has heads of Q, of K, of V in each of so many groups, one behind the other.
-  int64_t headDim = 128;           ///< A power of two.
+  int64_t headDim = 128;          ///< A power of two.
   DataType dtype = DataType::BF16; ///< bf16 or fp16.
   KeyLayout keys = {};
   RotaryEmbedding rotary = {};

@@ -26,8 +26,8 @@ struct RingAttentionOptions {
   int64_t maxTokens = 0;                      ///< Of a sequence, on all ranks together, in any call.
   /// Tokens are those of so many sequences one behind the other (SequenceBounds); batch is 1.
   std::optional<int64_t> packedSequences = std::nullopt;
-  Schedule schedule = Schedule::Overlapped;   ///< Unfused: a shard goes on behind the work with it, to compare with.
-  HeadAttentionTile tile = {};                ///< Of the forward.
+  Schedule schedule = Schedule::Overlapped; ///< Unfused: a shard goes on behind the work with it, to compare with.
+  HeadAttentionTile tile = {};              ///< Of the forward.
 };
 
 /// A call's operand: its name in messages, and what it must be.

@@ -199,7 +199,8 @@ Status AttentionLayerBench::checkToken(const ops::TensorParallelAttention &layer
   RelativeError ofKeys(dtype);
   for (uint32_t id = 0; id < options.ranks; ++id) {
     const int64_t own = ownKvHeads(), stride = layer.keyLayout().pageStride;
-    DITRON_ASSIGN_OR_RETURN(const std::vector<float> keys, partOf(id, memory[id].keys.pointer() + sequence * stride, stride));
+    DITRON_ASSIGN_OR_RETURN(const std::vector<float> keys,
+                            partOf(id, memory[id].keys.pointer() + sequence * stride, stride));
     DITRON_ASSIGN_OR_RETURN(const std::vector<float> values,
                             partOf(id, memory[id].values.pointer() + sequence * stride, stride));
     const auto element = [&](const std::vector<float> &cache, int64_t key, int64_t head, int64_t d) -> double {
@@ -232,8 +233,7 @@ Status AttentionLayerBench::checkToken(const ops::TensorParallelAttention &layer
           attended[d] += scores[key] / sum * element(values, key, kvHead, d);
       for (int64_t sample = 0; sample < samples; ++sample)
         for (int64_t d = 0; d < depth; ++d)
-          expected[sample] +=
-              attended[d] * data->at(OfOut + id, (column(sample) * ownHeads() + head) * depth + d);
+          expected[sample] += attended[d] * data->at(OfOut + id, (column(sample) * ownHeads() + head) * depth + d);
     }
   }
   DITRON_RETURN_IF_ERROR(verifyError(ofKeys.value(), allowedError).withContext("keys and values in the cache"));
@@ -288,15 +288,14 @@ Expected<double> AttentionLayerBench::attentionAlone(const ops::TensorParallelAt
       problem.headDim = depth;
       problem.dtype = dtype;
       problem.keys = layer.keyLayout();
-      DITRON_ASSIGN_OR_RETURN(ops::PreparedCall call,
-                              ops::prepareAttentionDecode(*jit, rank, problem,
-                                                          {.q = given[0],
-                                                           .k = own.keys,
-                                                           .v = own.values,
-                                                           .out = given[1],
-                                                           .lse = {},
-                                                           .lengths = own.lengths,
-                                                           .table = {}}));
+      DITRON_ASSIGN_OR_RETURN(ops::PreparedCall call, ops::prepareAttentionDecode(*jit, rank, problem,
+                                                                                  {.q = given[0],
+                                                                                   .k = own.keys,
+                                                                                   .v = own.values,
+                                                                                   .out = given[1],
+                                                                                   .lse = {},
+                                                                                   .lengths = own.lengths,
+                                                                                   .table = {}}));
       calls.push_back(std::move(call));
     }
   }
@@ -337,12 +336,8 @@ Expected<AttentionLayerBench::Times> AttentionLayerBench::measure(ops::TensorPar
                                            : layer.prepareDecode(world->rank(id), sequences));
   const Call call = [&](uint32_t id) {
     const PerRank &own = memory[id];
-    const ops::TensorParallelAttentionOperands operands = {.x = own.x,
-                                                           .y = own.y,
-                                                           .keys = own.keys,
-                                                           .values = own.values,
-                                                           .lengths = own.lengths,
-                                                           .offsets = own.offsets};
+    const ops::TensorParallelAttentionOperands operands = {
+        .x = own.x, .y = own.y, .keys = own.keys, .values = own.values, .lengths = own.lengths, .offsets = own.offsets};
     runtime::Rank &rank = world->rank(id);
     return options.prefill ? layer.prefill(rank, rank.stream(), operands, tokensOfCall(), sequences, tokens)
                            : layer.decode(rank, rank.stream(), operands, sequences);

@@ -29,9 +29,9 @@ struct TuneProblem {
   std::string op; ///< Of ops::plannedOperators().
   uint32_t ranks = 1;
   DataType dtype = DataType::BF16;
-  int64_t m = 0, n = 0, k = 0; ///< Of products: of the whole; of grouped ones m is the number of tokens.
-  int64_t bytes = 0;           ///< Of collectives.
-  int64_t experts = 0, topK = 0;                                   ///< Of grouped products.
+  int64_t m = 0, n = 0, k = 0;   ///< Of products: of the whole; of grouped ones m is the number of tokens.
+  int64_t bytes = 0;             ///< Of collectives.
+  int64_t experts = 0, topK = 0; ///< Of grouped products.
   int64_t queries = 0, batch = 1, heads = 0, kvHeads = 0, dim = 0; ///< Of attention, with as many keys as queries.
 
   bool isCollective() const { return bytes > 0; }
