@@ -338,6 +338,9 @@ TEST_F(TensorParallelAttentionTest, RefusesWhatItCannotDo) {
   EXPECT_THAT(message([](Options &o, auto &) { o.pageSize = 24; }), HasSubstr("0 pages of 24 keys"));
   EXPECT_THAT(message([](Options &o, auto &) { o.maxKeys = 0; }), HasSubstr("maxKeys 0; all must be positive"));
   EXPECT_THAT(message([](Options &o, auto &) { o.dtype = DataType::F32; }), HasSubstr("bf16 and fp16 are accepted"));
+  EXPECT_THAT(message([](Options &o, auto &) { o.normEpsilon = -1e-5; }),
+              HasSubstr("the epsilon -1e-05 of a norm; finite ones from 0 on"));
+  EXPECT_THAT(message([](Options &o, auto &) { o.normEpsilon = std::nan(""); }), HasSubstr("the epsilon nan"));
   EXPECT_THAT(message([](Options &o, auto &) { o.normEpsilon = 1e-5; }), HasSubstr("operand qNorm is a null pointer"));
   EXPECT_THAT(message([&](Options &, auto &w) { w[0].qkvBias = data; }),
               HasSubstr("weight qkvBias is given; the options have none"));

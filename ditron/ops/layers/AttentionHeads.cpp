@@ -5,16 +5,21 @@
 #include "ditron/ops/attention/Heads.h"
 
 #include <bit>
+#include <cmath>
 #include <fmt/format.h>
 
 namespace ditron::ops {
 
-Status verifyRotary(std::string_view operation, const RotaryEmbedding &rotary, int64_t headDim) {
+Status verifyHeadChanges(std::string_view operation, const RotaryEmbedding &rotary,
+                         const std::optional<double> &normEpsilon, int64_t headDim) {
   if (rotary.dim < 0 || rotary.dim > headDim || rotary.dim % 2 != 0)
     return invalidArgument(
         fmt::format("{}: {} columns of a head are turned by its position; even numbers up to {} (headDim) are "
                     "accepted, 0 for none",
                     operation, rotary.dim, headDim));
+  if (normEpsilon && !(*normEpsilon >= 0 && std::isfinite(*normEpsilon)))
+    return invalidArgument(
+        fmt::format("{}: the epsilon {} of a norm; finite ones from 0 on are accepted", operation, *normEpsilon));
   return Status::ok();
 }
 
@@ -25,7 +30,7 @@ Expected<PreparedCall> prepareAttentionHeads(runtime::KernelProvider &kernels, r
   constexpr int64_t elementsOfBlock = 1024;
   DITRON_RETURN_IF_ERROR(verifyHalfOperands(operation, problem.dtype));
   DITRON_RETURN_IF_ERROR(verifyPlainHeadSize(operation, problem.headDim));
-  DITRON_RETURN_IF_ERROR(verifyRotary(operation, problem.rotary, problem.headDim));
+  DITRON_RETURN_IF_ERROR(verifyHeadChanges(operation, problem.rotary, problem.normEpsilon, problem.headDim));
   const KeyLayout &keys = problem.keys;
   const bool isNormed = problem.normEpsilon.has_value(), isRotated = problem.rotary.dim != 0,
              isPaged = keys.pageSize != 0;

@@ -58,8 +58,9 @@ Expected<PreparedCall> prepareAttentionHeads(runtime::KernelProvider &kernels, r
                                              const AttentionHeadsProblem &problem,
                                              const AttentionHeadsOperands &operands);
 
-/// Whether heads of so many columns can be turned so.
-Status verifyRotary(std::string_view operation, const RotaryEmbedding &rotary, int64_t headDim);
+/// Whether heads of so many columns can be turned and normed so.
+Status verifyHeadChanges(std::string_view operation, const RotaryEmbedding &rotary,
+                         const std::optional<double> &normEpsilon, int64_t headDim);
 
 } // namespace ditron::ops
 #endif // DITRON_OPS_LAYERS_ATTENTIONHEADS_H

@@ -22,7 +22,7 @@ SequenceParallelAttention::create(runtime::World &world, runtime::KernelProvider
   if (options.heads < 1 || options.kvHeads < 1 || options.heads % ranks != 0 || options.kvHeads % ranks != 0)
     return invalidArgument(fmt::format("{}: {} heads and {} of K and V over {} ranks, which must divide both",
                                        operation, options.heads, options.kvHeads, ranks));
-  DITRON_RETURN_IF_ERROR(verifyRotary(operation, options.rotary, options.headDim));
+  DITRON_RETURN_IF_ERROR(verifyHeadChanges(operation, options.rotary, options.normEpsilon, options.headDim));
   SequenceParallelAttention layer;
   layer.optionValues = options;
   layer.kernels = &kernels;

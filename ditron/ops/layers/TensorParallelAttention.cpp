@@ -30,7 +30,7 @@ Status verify(const Options &options, size_t ranksWithWeights, uint32_t ranks) {
                     options.hidden, options.heads, options.kvHeads, options.maxTokens, options.maxKeys));
   DITRON_RETURN_IF_ERROR(verifyHeadGroups(operation, options.heads, options.kvHeads));
   DITRON_RETURN_IF_ERROR(verifyPlainHeadSize(operation, options.headDim));
-  DITRON_RETURN_IF_ERROR(verifyRotary(operation, options.rotary, options.headDim));
+  DITRON_RETURN_IF_ERROR(verifyHeadChanges(operation, options.rotary, options.normEpsilon, options.headDim));
   if (options.heads % ranks != 0)
     return invalidArgument(
         fmt::format("{}: {} heads over {} ranks, which must divide them", operation, options.heads, ranks));
