@@ -43,7 +43,8 @@ namespace {
 struct Staging {
   dgpu::BufferType type;
   Operation *before = nullptr; ///< The store's place.
-  Value buffer;                ///< Where it lies already, for another dot; else null.
+  Operation *load = nullptr;   ///< In the dot's block, whose other dots may read the same buffer; else null.
+  Value buffer;                ///< Where it lies already, for such a dot; else null.
 };
 
 /// Rewrites the dots of one kernel.
@@ -140,28 +141,28 @@ private:
       order = accessPattern(load, axisInfo).order;
     else if ((number == 0) == root.isTransposed)
       std::reverse(order.begin(), order.end());
-    auto tile = cast<RankedTensorType>(root.value.getType());
-    const layout::Shape shape(tile.getShape().begin(), tile.getShape().end());
-    const int bits = analysis::sharedElementBits(tile.getElementType());
-    auto shared = dgpu::SharedLayoutAttr::get(
-        tile.getContext(), layout::swizzledShared(shape, order, bits, layout::largestSwizzle(shape, order, bits)));
-    staging.type = dgpu::BufferType::get(tile.getContext(), 1, shape, tile.getElementType(), shared);
-    if (staging.before == dot && load)
+    staging.type = bufferOf(root.value, order);
+    if (staging.before == dot && load && load->getBlock() == dot->getBlock()) {
+      staging.load = load;
       staging.buffer = loaded.lookup(load);
+    }
     const layout::DotOperand operand = number == 0 ? layout::DotOperand::A : layout::DotOperand::B;
     return canReadOperand(staging.type, root.isTransposed, operand) ? std::optional(staging) : std::nullopt;
   }
 
+  /// For one tile, swizzled, of which the dimension order[0] is contiguous.
+  static dgpu::BufferType bufferOf(Value value, const std::vector<int> &order) {
+    auto tile = cast<RankedTensorType>(value.getType());
+    const layout::Shape shape(tile.getShape().begin(), tile.getShape().end());
+    const int bits = analysis::sharedElementBits(tile.getElementType());
+    auto shared = dgpu::SharedLayoutAttr::get(
+        tile.getContext(), layout::swizzledShared(shape, order, bits, layout::largestSwizzle(shape, order, bits)));
+    return dgpu::BufferType::get(tile.getContext(), 1, shape, tile.getElementType(), shared);
+  }
+
   /// True if nobody but warpgroup dots of its block, which can read it from shared memory, uses a load, transposed or not.
   bool isForDotsAlone(tile::LoadOp load) {
-    auto tile = cast<RankedTensorType>(load.getType());
-    const layout::Shape shape(tile.getShape().begin(), tile.getShape().end());
-    const std::vector<int> order = accessPattern(load, axisInfo).order;
-    const int bits = analysis::sharedElementBits(tile.getElementType());
-    const auto type = dgpu::BufferType::get(
-        tile.getContext(), 1, shape, tile.getElementType(),
-        dgpu::SharedLayoutAttr::get(
-            tile.getContext(), layout::swizzledShared(shape, order, bits, layout::largestSwizzle(shape, order, bits))));
+    const dgpu::BufferType type = bufferOf(load, accessPattern(load, axisInfo).order);
     SmallVector<std::pair<Value, bool>> values{{load.getResult(), false}};
     while (!values.empty()) {
       auto [value, isTransposed] = values.pop_back_val();
@@ -193,8 +194,8 @@ private:
     Value seen = root.isTransposed ? dgpu::BufferPermuteOp::create(builder, loc, buffer, {1, 0}).getResult() : buffer;
     if (staging.buffer)
       return seen;
-    if (auto load = root.value.getDefiningOp<tile::LoadOp>(); load && staging.before == dot)
-      loaded[load] = buffer;
+    if (staging.load)
+      loaded[staging.load] = buffer;
     builder.setInsertionPoint(staging.before);
     Value slot = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(0));
     dgpu::BufferStoreOp::create(builder, loc, root.value, buffer, slot);
@@ -206,9 +207,8 @@ private:
   const analysis::AxisInfoAnalysis &axisInfo;
   int warps;
   int64_t limitBytes;
-  llvm::DenseMap<Operation *, int64_t>
-      bytesOf;                               ///< Of operands, by the operation of the kernel's block that needs them.
-  llvm::DenseMap<Operation *, Value> loaded; ///< Buffers of loads in their dots' block.
+  llvm::DenseMap<Operation *, int64_t> bytesOf; ///< Of operands, by who needs them in the kernel's block.
+  llvm::DenseMap<Operation *, Value> loaded;    ///< Buffers of loads in their dots' block.
 };
 
 class WarpgroupDotsPass : public impl::WarpgroupDotsBase<WarpgroupDotsPass> {

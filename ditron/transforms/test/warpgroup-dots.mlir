@@ -81,6 +81,30 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
     return %r : tensor<64x64xf32>
   }
 
+  // What one branch has stored the other one has not.
+  // CHECK-LABEL: func.func @branches
+  // CHECK: %[[T:[0-9]+]] = tile.load
+  // CHECK: scf.if
+  // CHECK: dgpu.buffer_store %[[T]], %[[FIRST:[0-9]+]][
+  // CHECK: dgpu.warpgroup_dot %{{.*}}, %[[FIRST]][
+  // CHECK: } else {
+  // CHECK: dgpu.buffer_store %[[T]], %[[OTHER:[0-9]+]][
+  // CHECK: dgpu.warpgroup_dot %{{.*}}, %[[OTHER]][
+  func.func @branches(%q: tensor<64x64xf16>, %pk: tensor<64x64x!tile.ptr<f16>>, %c: i1) -> tensor<64x64xf32> {
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %one = arith.constant dense<1.0> : tensor<64x64xf32>
+    %x = arith.addf %q, %q : tensor<64x64xf16>
+    %k = tile.load %pk : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+    %r = scf.if %c -> tensor<64x64xf32> {
+      %d = tile.dot %x, %k, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+      scf.yield %d : tensor<64x64xf32>
+    } else {
+      %d = tile.dot %x, %k, %one : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+      scf.yield %d : tensor<64x64xf32>
+    }
+    return %r : tensor<64x64xf32>
+  }
+
   // Not if something else wants it as well.
   // CHECK-LABEL: func.func @twice_and_more
   // CHECK-NOT: dgpu.warpgroup_dot
