@@ -81,8 +81,9 @@ private:
 /// Narrow elements that move together, as words.
 class WordPacking {
 public:
-  WordPacking(Emitter &e, const ConvertPlan &plan, const Values &values)
-      : e(e), type(values.front().getType()), elementBits(Emitter::bitWidth(type)) {
+  WordPacking(Emitter &e, const ConvertPlan &plan, const Values &values) : e(e), type(values.front().getType()) {
+    constexpr int wordBits = 32;
+    const int elementBits = Emitter::bitWidth(type);
     if (elementBits * registersOfWord(elementBits) == wordBits)
       bits = bitsMovedTogether(plan, elementBits, static_cast<int>(values.size()));
   }
@@ -90,30 +91,26 @@ public:
   Values pack(const Values &values) const {
     Values words;
     for (size_t word = 0; word < values.size() >> bits.size(); ++word) {
-      Value packed;
-      for (int i = 0; i < 1 << bits.size(); ++i) {
-        Value part = e.shl(e.zextOrTrunc(e.toBits(values[registerOf(word, i)]), e.getI32Type()), i * elementBits);
-        packed = packed ? e.bitOr(packed, part) : part;
-      }
-      words.push_back(packed);
+      Values parts;
+      for (int i = 0; i < 1 << bits.size(); ++i)
+        parts.push_back(values[registerOf(word, i)]);
+      words.push_back(packWord(e, parts, e.getI32Type()));
     }
     return words;
   }
 
   Values unpack(const Values &words) const {
     Values values(words.size() << bits.size());
+    const SmallVector<Type> types(size_t(1) << bits.size(), type);
     for (size_t word = 0; word < words.size(); ++word)
-      for (int i = 0; i < 1 << bits.size(); ++i)
-        values[registerOf(word, i)] =
-            e.fromBits(e.zextOrTrunc(e.lshr(words[word], i * elementBits), e.getIntegerType(elementBits)), type);
+      for (auto [i, part] : llvm::enumerate(unpackWord(e, words[word], types)))
+        values[registerOf(word, static_cast<int>(i))] = part;
     return values;
   }
 
   std::vector<int> bits; ///< Of the register's number; empty: elements move one by one.
 
 private:
-  static constexpr int wordBits = 32;
-
   /// The register of part `i` of a word: the word's number with the bits of the part in their places.
   size_t registerOf(size_t word, int i) const {
     for (auto [position, bit] : llvm::enumerate(bits)) { // ascending, so that places below are complete
@@ -125,7 +122,6 @@ private:
 
   Emitter &e;
   Type type;
-  int elementBits;
 };
 
 class ConvertLayoutPattern : public TilePattern<dgpu::ConvertLayoutOp> {

@@ -10,7 +10,29 @@ using namespace mlir;
 namespace ditron::target {
 
 /// The width that a value takes in a shuffled word: its own, at least a byte.
-static unsigned slotBits(Value value) { return std::max(8u, Emitter::bitWidth(value.getType())); }
+static unsigned slotBits(Type type) { return std::max(8u, Emitter::bitWidth(type)); }
+
+Value packWord(Emitter &e, ValueRange values, Type word) {
+  unsigned used = 0;
+  Value packed;
+  for (Value value : values) {
+    Value bits = e.shl(e.zextOrTrunc(e.toBits(value), word), used);
+    packed = packed ? e.bitOr(packed, bits) : bits;
+    used += slotBits(value.getType());
+  }
+  return packed;
+}
+
+SmallVector<Value> unpackWord(Emitter &e, Value word, ArrayRef<Type> types) {
+  unsigned used = 0;
+  SmallVector<Value> values;
+  for (Type type : types) {
+    Value bits = e.zextOrTrunc(e.lshr(word, used), e.getIntegerType(Emitter::bitWidth(type)));
+    values.push_back(e.fromBits(bits, type));
+    used += slotBits(type);
+  }
+  return values;
+}
 
 /// A value wider than the word goes in two halves.
 static Value shuffleWide(Emitter &e, TargetInfo &target, dist::ShuffleKind kind, Value bits, Value operand) {
@@ -26,7 +48,7 @@ SmallVector<Value> shuffleValues(Emitter &e, TargetInfo &target, dist::ShuffleKi
   Type word = e.getIntegerType(wordBits);
   SmallVector<Value> results;
   for (size_t begin = 0, end; begin < values.size(); begin = end) {
-    if (slotBits(values[begin]) > wordBits) {
+    if (slotBits(values[begin].getType()) > wordBits) {
       Value bits = shuffleWide(e, target, kind, e.toBits(values[begin]), operand);
       results.push_back(e.fromBits(bits, values[begin].getType()));
       end = begin + 1;
@@ -34,20 +56,11 @@ SmallVector<Value> shuffleValues(Emitter &e, TargetInfo &target, dist::ShuffleKi
     }
     // Fill one word with as many of the next values as fit.
     unsigned used = 0;
-    Value packed;
-    for (end = begin; end < values.size() && used + slotBits(values[end]) <= wordBits; ++end) {
-      Value bits = e.shl(e.zextOrTrunc(e.toBits(values[end]), word), used);
-      packed = packed ? e.bitOr(packed, bits) : bits;
-      used += slotBits(values[end]);
-    }
-    Value received = target.shuffle(e, kind, packed, operand, Value());
-    used = 0;
-    for (size_t i = begin; i < end; ++i) {
-      Type type = values[i].getType();
-      Value bits = e.zextOrTrunc(e.lshr(received, used), e.getIntegerType(Emitter::bitWidth(type)));
-      results.push_back(e.fromBits(bits, type));
-      used += slotBits(values[i]);
-    }
+    for (end = begin; end < values.size() && used + slotBits(values[end].getType()) <= wordBits; ++end)
+      used += slotBits(values[end].getType());
+    const ValueRange together = values.slice(begin, end - begin);
+    Value received = target.shuffle(e, kind, packWord(e, together, word), operand, Value());
+    llvm::append_range(results, unpackWord(e, received, SmallVector<Type>(together.getTypes())));
   }
   return results;
 }

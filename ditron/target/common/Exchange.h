@@ -12,6 +12,11 @@
 
 namespace ditron::target {
 
+/// Values side by side in a word, an integer type that has room for them, the first one lowest; each takes its width, at least a byte.
+mlir::Value packWord(Emitter &e, mlir::ValueRange values, mlir::Type word);
+/// The values of these types that packWord has put there.
+llvm::SmallVector<mlir::Value> unpackWord(Emitter &e, mlir::Value word, llvm::ArrayRef<mlir::Type> types);
+
 /// The same registers of another lane: the lane that `kind` and `operand` (i32) name. Values of any scalar types. All lanes
 /// of the warp take part.
 llvm::SmallVector<mlir::Value> shuffleValues(Emitter &e, TargetInfo &target, dist::ShuffleKind kind,
