@@ -198,9 +198,7 @@ Status ExpertParallel::enqueue(runtime::Rank &rank, runtime::Stream &stream, boo
                                int64_t tokens, Part part) {
   const std::string name = fmt::format("{}: {}", operation, isDispatch ? "dispatch" : "combine");
   DITRON_RETURN_IF_ERROR(verifyRank(name, *world, rank));
-  if (tokens < 0 || tokens > optionValues.maxTokens)
-    return invalidArgument(
-        fmt::format("{}: {} tokens; 0 to {} (maxTokens) are accepted", name, tokens, optionValues.maxTokens));
+  DITRON_RETURN_IF_ERROR(verifyTokenCount(name, tokens, 0, optionValues.maxTokens));
   for (const auto &[parameter, pointer] : pointers) {
     const bool isOfTokens =
         parameter == "x_ptr" || parameter == "ids_ptr" || parameter == "out_ptr" || parameter == "addend_ptr";

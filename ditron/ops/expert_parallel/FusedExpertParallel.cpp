@@ -371,9 +371,7 @@ Status FusedExpertParallel::prepare(runtime::Rank &rank) {
 
 Status FusedExpertParallel::enqueue(std::string_view name, runtime::Rank &rank, runtime::Stream &stream,
                                     std::optional<Call> &call, const Named &operands, int64_t tokens) {
-  if (tokens < 0 || tokens > optionValues.maxTokens)
-    return invalidArgument(
-        fmt::format("{}: {} tokens; 0 to {} (maxTokens) are accepted", name, tokens, optionValues.maxTokens));
+  DITRON_RETURN_IF_ERROR(verifyTokenCount(name, tokens, 0, optionValues.maxTokens));
   for (const auto &[parameter, pointer] : operands) {
     if (isOfTokens(parameter) && tokens == 0)
       continue;

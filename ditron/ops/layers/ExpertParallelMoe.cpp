@@ -277,10 +277,7 @@ Expected<ExpertParallelMoe::SharedPlan> ExpertParallelMoe::makeShared(runtime::R
 }
 
 Status ExpertParallelMoe::verifyTokens(int64_t tokens) const {
-  if (tokens < 0 || tokens > optionValues.maxTokens)
-    return invalidArgument(
-        fmt::format("{}: {} tokens; 0 to {} (maxTokens) are accepted", operation, tokens, optionValues.maxTokens));
-  return Status::ok();
+  return verifyTokenCount(operation, tokens, 0, optionValues.maxTokens);
 }
 
 Status ExpertParallelMoe::prepare(runtime::Rank &rank, int64_t tokens) {

@@ -267,9 +267,7 @@ Status ExpertParallelMoeBackward::addShared(runtime::Rank &rank, int64_t tokens,
 
 Status ExpertParallelMoeBackward::prepare(runtime::Rank &rank, int64_t tokens) {
   DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
-  if (tokens < 0 || tokens > of().maxTokens)
-    return invalidArgument(
-        fmt::format("{}: {} tokens; 0 to {} (maxTokens) are accepted", operation, tokens, of().maxTokens));
+  DITRON_RETURN_IF_ERROR(verifyTokenCount(operation, tokens, 0, of().maxTokens));
   PerRank &own = *ranks[rank.id()];
   if (own.plans.contains(tokens))
     return Status::ok();

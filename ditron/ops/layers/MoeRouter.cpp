@@ -45,9 +45,7 @@ Expected<MoeRouter> MoeRouter::create(runtime::Rank &rank, runtime::KernelProvid
 
 Expected<MoeRouter::Plan> MoeRouter::makePlan(int64_t tokens) const {
   const MoeRouterOptions &options = optionValues;
-  if (tokens < 1 || tokens > options.maxTokens)
-    return invalidArgument(
-        fmt::format("{}: {} tokens; 1 to {} (maxTokens) are accepted", operation, tokens, options.maxTokens));
+  DITRON_RETURN_IF_ERROR(verifyTokenCount(operation, tokens, 1, options.maxTokens));
   GemmProblem product;
   product.m = tokens;
   product.n = options.experts;

@@ -157,10 +157,7 @@ Expected<PreparedCall> SequenceParallelAttention::makeAttention(runtime::Rank &r
 }
 
 Status SequenceParallelAttention::verifyTokens(int64_t tokens) const {
-  if (tokens < 1 || tokens > optionValues.maxTokens)
-    return invalidArgument(
-        fmt::format("{}: {} tokens; 1 to {} (maxTokens) are accepted", operation, tokens, optionValues.maxTokens));
-  return Status::ok();
+  return verifyTokenCount(operation, tokens, 1, optionValues.maxTokens);
 }
 
 Status SequenceParallelAttention::prepare(runtime::Rank &rank, int64_t tokens) {

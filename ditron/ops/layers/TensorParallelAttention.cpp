@@ -190,9 +190,7 @@ Status TensorParallelAttention::verifyCall(const Call &call) const {
         fmt::format("{}: {} sequences; 1 to {} (maxBatch) are accepted", operation, call.batch, optionValues.maxBatch));
   if (!call.longest)
     return Status::ok();
-  if (call.tokens < 1 || call.tokens > optionValues.maxTokens)
-    return invalidArgument(
-        fmt::format("{}: {} tokens; 1 to {} (maxTokens) are accepted", operation, call.tokens, optionValues.maxTokens));
+  DITRON_RETURN_IF_ERROR(verifyTokenCount(operation, call.tokens, 1, optionValues.maxTokens));
   if (*call.longest < 1 || *call.longest > call.tokens)
     return invalidArgument(fmt::format("{}: {} tokens of the longest sequence; 1 to {} (tokens) are accepted",
                                        operation, *call.longest, call.tokens));

@@ -126,10 +126,7 @@ GroupedGemmProblem MoeReduction::problemFor(int64_t tokens) const {
 }
 
 Status MoeReduction::verifyTokens(int64_t tokens) const {
-  if (tokens < 1 || tokens > optionValues.maxTokens)
-    return invalidArgument(fmt::format("{}: {} tokens; 1 to {} (maxTokens) are accepted", nameOf(optionValues.result),
-                                       tokens, optionValues.maxTokens));
-  return Status::ok();
+  return verifyTokenCount(nameOf(optionValues.result), tokens, 1, optionValues.maxTokens);
 }
 
 int64_t MoeReduction::slotOffset(int64_t tokens, uint32_t source, uint32_t owner) const {

@@ -157,10 +157,7 @@ Expected<Routing> Routing::create(runtime::Rank &rank, runtime::KernelProvider &
 }
 
 Status Routing::verifyTokens(int64_t tokens) const {
-  if (tokens < 1 || tokens > optionValues.maxTokens)
-    return invalidArgument(
-        fmt::format("{}: {} tokens; 1 to {} (maxTokens) are accepted", operation, tokens, optionValues.maxTokens));
-  return Status::ok();
+  return verifyTokenCount(operation, tokens, 1, optionValues.maxTokens);
 }
 
 Expected<std::vector<PreparedCall>> Routing::calls(runtime::Pointer ids, int64_t tokens, int64_t firstToken) {

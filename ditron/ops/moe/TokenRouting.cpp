@@ -54,10 +54,7 @@ TokenRouting::Operands TokenRouting::sumOperands(runtime::Pointer rows, runtime:
 }
 
 Status TokenRouting::verifyTokens(int64_t tokens) const {
-  if (tokens < 1 || tokens > optionValues.maxTokens)
-    return invalidArgument(
-        fmt::format("{}: {} tokens; 1 to {} (maxTokens) are accepted", operation, tokens, optionValues.maxTokens));
-  return Status::ok();
+  return verifyTokenCount(operation, tokens, 1, optionValues.maxTokens);
 }
 
 KeptPlans<TokenRouting::Plan>::Key TokenRouting::keyOf(Kind kind, const Operands &operands, int64_t tokens) {

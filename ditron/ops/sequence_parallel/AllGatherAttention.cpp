@@ -50,25 +50,8 @@ Expected<AllGatherAttention> AllGatherAttention::create(runtime::World &world, r
   return op;
 }
 
-/// What is the same for all tokens.
-HeadAttentionProblem AllGatherAttention::heads() const {
-  HeadAttentionProblem problem;
-  problem.batch = optionValues.batch;
-  problem.heads = optionValues.heads;
-  problem.kvHeads = optionValues.kvHeads;
-  problem.tokens = optionValues.maxTokens;
-  problem.headDim = optionValues.headDim;
-  problem.dtype = optionValues.dtype;
-  problem.causal = optionValues.causal;
-  problem.scale = optionValues.scale;
-  return problem;
-}
-
 Status AllGatherAttention::verifyTokens(int64_t tokens) const {
-  if (tokens < 1 || tokens > optionValues.maxTokens)
-    return invalidArgument(
-        fmt::format("{}: {} tokens; 1 to {} (maxTokens) are accepted", operation, tokens, optionValues.maxTokens));
-  return Status::ok();
+  return verifyTokenCount(operation, tokens, 1, optionValues.maxTokens);
 }
 
 Status AllGatherAttention::verifyOperands(const Operands &operands) const {

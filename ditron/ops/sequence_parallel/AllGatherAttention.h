@@ -76,7 +76,7 @@ private:
     std::vector<uint32_t> pointers; ///< q, out and, where it is wanted, lse.
     runtime::CallSequence sequence;
   };
-  HeadAttentionProblem heads() const;
+  HeadAttentionProblem heads() const { return largestProblem(optionValues); }
   Status verifyTokens(int64_t tokens) const;
   Status verifyOperands(const Operands &operands) const;
   Expected<Plan> makePlan(runtime::Rank &rank, int64_t tokens, bool withLse) const;

@@ -44,6 +44,20 @@ struct HeadAttentionProblem {
   double scaleOfScores() const;
 };
 
+/// The largest call of an operator over ranks, by its options.
+template <typename Options> HeadAttentionProblem largestProblem(const Options &options) {
+  HeadAttentionProblem problem;
+  problem.batch = options.batch;
+  problem.heads = options.heads;
+  problem.kvHeads = options.kvHeads;
+  problem.tokens = options.maxTokens;
+  problem.headDim = options.headDim;
+  problem.dtype = options.dtype;
+  problem.causal = options.causal;
+  problem.scale = options.scale;
+  return problem;
+}
+
 /// Types, heads and scale; `operation` begins messages.
 Status verifyHeads(std::string_view operation, const HeadAttentionProblem &problem);
 

@@ -35,25 +35,8 @@ Status RingCalls::makeRing(std::string_view name, int64_t bytes) {
   return Status::ok();
 }
 
-/// What is the same for all tokens.
-HeadAttentionProblem RingCalls::heads() const {
-  HeadAttentionProblem problem;
-  problem.batch = optionValues.batch;
-  problem.heads = optionValues.heads;
-  problem.kvHeads = optionValues.kvHeads;
-  problem.tokens = optionValues.maxTokens;
-  problem.headDim = optionValues.headDim;
-  problem.dtype = optionValues.dtype;
-  problem.causal = optionValues.causal;
-  problem.scale = optionValues.scale;
-  return problem;
-}
-
 Status RingCalls::verifyTokens(int64_t tokens) const {
-  if (tokens < 1 || tokens > optionValues.maxTokens)
-    return invalidArgument(
-        fmt::format("{}: {} tokens; 1 to {} (maxTokens) are accepted", operationName, tokens, optionValues.maxTokens));
-  return Status::ok();
+  return verifyTokenCount(operationName, tokens, 1, optionValues.maxTokens);
 }
 
 Status RingCalls::verifyOperands(std::span<const RingOperand> operands, runtime::Pointer offsets) const {

@@ -95,7 +95,7 @@ protected:
   /// What all kernels of a step are told.
   void addStepArguments(KernelCall &call, const runtime::Rank &rank, uint32_t step, int64_t tokens,
                         const StepTiles &tiles) const;
-  HeadAttentionProblem heads() const;
+  HeadAttentionProblem heads() const { return largestProblem(optionValues); }
   int64_t allHeads() const { return optionValues.batch * optionValues.heads; }
   int64_t allKeyHeads() const { return optionValues.batch * optionValues.kvHeads; }
 
