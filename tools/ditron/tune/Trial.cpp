@@ -147,7 +147,7 @@ std::optional<double> timeOf(const nlohmann::json &report, const TuneProblem &pr
     const nlohmann::json &row = report.at("rows").at(0), &form = row.at(problem.isGathered() ? "gathered" : "rows");
     return positive(form.at("us"));
   }
-  if (problem.op == "gemm" || problem.isAttention()) {
+  if (problem.comparesPlans()) {
     const nlohmann::json &row = report.at("rows").at(0);
     return row.contains("plans") ? positive(row.at("plans").at(0).at("median_microseconds")) : std::nullopt;
   }
