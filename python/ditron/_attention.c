@@ -196,51 +196,19 @@ static PyObject *attention_decode_enqueue(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-/* The weights of each rank: a tuple, by rank, of None or (qkv, out, qkv_bias, q_norm, k_norm, rotary). */
-struct weights {
-  uint32_t count;
-  ditron_attention_weights_t *of;
-  const ditron_attention_weights_t **pointers;
-};
-
-static void free_weights(struct weights *weights) {
-  PyMem_Free(weights->of);
-  PyMem_Free((void *)weights->pointers);
-}
-
-/* To be freed by the caller; 0 with an exception. */
-static int read_weights(PyObject *tuple, struct weights *weights) {
-  memset(weights, 0, sizeof(*weights));
-  const Py_ssize_t size = PyTuple_Size(tuple);
-  if (size < 0)
+/* (qkv, out, qkv_bias, q_norm, k_norm, rotary) */
+static int read_weights(PyObject *item, void *record) {
+  unsigned long long a[6];
+  if (!PyArg_ParseTuple(item, "KKKKKK", &a[0], &a[1], &a[2], &a[3], &a[4], &a[5]))
     return 0;
-  weights->count = (uint32_t)size;
-  weights->of = PyMem_Calloc((size_t)(size ? size : 1), sizeof(*weights->of));
-  weights->pointers = PyMem_Calloc((size_t)(size ? size : 1), sizeof(*weights->pointers));
-  if (!weights->of || !weights->pointers) {
-    free_weights(weights);
-    PyErr_NoMemory();
-    return 0;
-  }
-  for (Py_ssize_t i = 0; i < size; ++i) {
-    PyObject *item = PyTuple_GetItem(tuple, i);
-    if (item == Py_None)
-      continue;
-    unsigned long long a[6];
-    if (!PyArg_ParseTuple(item, "KKKKKK", &a[0], &a[1], &a[2], &a[3], &a[4], &a[5])) {
-      free_weights(weights);
-      return 0;
-    }
-    ditron_attention_weights_t *own = &weights->of[i];
-    own->struct_size = sizeof(*own);
-    own->qkv = handle(a[0]);
-    own->out = handle(a[1]);
-    own->qkv_bias = handle(a[2]);
-    own->q_norm = handle(a[3]);
-    own->k_norm = handle(a[4]);
-    own->rotary = handle(a[5]);
-    weights->pointers[i] = own;
-  }
+  ditron_attention_weights_t *own = record;
+  own->struct_size = sizeof(*own);
+  own->qkv = handle(a[0]);
+  own->out = handle(a[1]);
+  own->qkv_bias = handle(a[2]);
+  own->q_norm = handle(a[3]);
+  own->k_norm = handle(a[4]);
+  own->rotary = handle(a[5]);
   return 1;
 }
 
@@ -269,14 +237,14 @@ static PyObject *tensor_parallel_attention_create(PyObject *self, PyObject *args
   options.max_keys = keys;
   options.page_size = page_size;
   options.pages = pages;
-  struct weights weights;
-  if (!read_weights(given, &weights))
+  struct rank_records weights;
+  if (!read_rank_records(given, sizeof(ditron_attention_weights_t), read_weights, &weights))
     return NULL;
   ditron_tensor_parallel_attention_h layer;
   ditron_status_t status;
-  Py_BEGIN_ALLOW_THREADS status = ditron.tensor_parallel_attention_create(handle(context), &options, weights.pointers,
-                                                                          weights.count, &layer);
-  Py_END_ALLOW_THREADS free_weights(&weights);
+  Py_BEGIN_ALLOW_THREADS status = ditron.tensor_parallel_attention_create(
+      handle(context), &options, (const ditron_attention_weights_t *const *)weights.pointers, weights.count, &layer);
+  Py_END_ALLOW_THREADS free_rank_records(&weights);
   return status == DITRON_OK ? from_handle(layer) : raise_status(status);
 }
 
@@ -352,14 +320,14 @@ static PyObject *sequence_parallel_attention_create(PyObject *self, PyObject *ar
   options.cache_keys = cache_keys;
   options.page_size = page_size;
   options.pages = pages;
-  struct weights weights;
-  if (!read_weights(given, &weights))
+  struct rank_records weights;
+  if (!read_rank_records(given, sizeof(ditron_attention_weights_t), read_weights, &weights))
     return NULL;
   ditron_sequence_parallel_attention_h layer;
   ditron_status_t status;
-  Py_BEGIN_ALLOW_THREADS status = ditron.sequence_parallel_attention_create(handle(context), &options, weights.pointers,
-                                                                            weights.count, &layer);
-  Py_END_ALLOW_THREADS free_weights(&weights);
+  Py_BEGIN_ALLOW_THREADS status = ditron.sequence_parallel_attention_create(
+      handle(context), &options, (const ditron_attention_weights_t *const *)weights.pointers, weights.count, &layer);
+  Py_END_ALLOW_THREADS free_rank_records(&weights);
   return status == DITRON_OK ? from_handle(layer) : raise_status(status);
 }
 

@@ -247,53 +247,21 @@ static PyObject *expert_parallel_combine(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-/* The weights of each rank: a tuple, by rank, of None or (router, bias, up, down, up_scale, down_scale, shared_up, shared_down). */
-struct weights {
-  uint32_t count;
-  ditron_moe_weights_t *of;
-  const ditron_moe_weights_t **pointers;
-};
-
-static void free_weights(struct weights *weights) {
-  PyMem_Free(weights->of);
-  PyMem_Free((void *)weights->pointers);
-}
-
-/* To be freed by the caller; 0 with an exception. */
-static int read_weights(PyObject *tuple, struct weights *weights) {
-  memset(weights, 0, sizeof(*weights));
-  const Py_ssize_t size = PyTuple_Size(tuple);
-  if (size < 0)
+/* (router, bias, up, down, up_scale, down_scale, shared_up, shared_down) */
+static int read_weights(PyObject *item, void *record) {
+  unsigned long long a[8];
+  if (!PyArg_ParseTuple(item, "KKKKKKKK", &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &a[6], &a[7]))
     return 0;
-  weights->count = (uint32_t)size;
-  weights->of = PyMem_Calloc((size_t)(size ? size : 1), sizeof(*weights->of));
-  weights->pointers = PyMem_Calloc((size_t)(size ? size : 1), sizeof(*weights->pointers));
-  if (!weights->of || !weights->pointers) {
-    free_weights(weights);
-    PyErr_NoMemory();
-    return 0;
-  }
-  for (Py_ssize_t i = 0; i < size; ++i) {
-    PyObject *item = PyTuple_GetItem(tuple, i);
-    if (item == Py_None)
-      continue;
-    unsigned long long a[8];
-    if (!PyArg_ParseTuple(item, "KKKKKKKK", &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &a[6], &a[7])) {
-      free_weights(weights);
-      return 0;
-    }
-    ditron_moe_weights_t *own = &weights->of[i];
-    own->struct_size = sizeof(*own);
-    own->router = handle(a[0]);
-    own->bias = handle(a[1]);
-    own->up = handle(a[2]);
-    own->down = handle(a[3]);
-    own->up_scale = handle(a[4]);
-    own->down_scale = handle(a[5]);
-    own->shared_up = handle(a[6]);
-    own->shared_down = handle(a[7]);
-    weights->pointers[i] = own;
-  }
+  ditron_moe_weights_t *own = record;
+  own->struct_size = sizeof(*own);
+  own->router = handle(a[0]);
+  own->bias = handle(a[1]);
+  own->up = handle(a[2]);
+  own->down = handle(a[3]);
+  own->up_scale = handle(a[4]);
+  own->down_scale = handle(a[5]);
+  own->shared_up = handle(a[6]);
+  own->shared_down = handle(a[7]);
   return 1;
 }
 
@@ -313,14 +281,14 @@ static PyObject *tensor_parallel_moe_create(PyObject *self, PyObject *args) {
   options.inner = inner;
   options.max_tokens_per_rank = tokens;
   options.gradient_dtype = (ditron_dtype_t)gradient;
-  struct weights weights;
-  if (!read_weights(given, &weights))
+  struct rank_records weights;
+  if (!read_rank_records(given, sizeof(ditron_moe_weights_t), read_weights, &weights))
     return NULL;
   ditron_tensor_parallel_moe_h layer;
   ditron_status_t status;
-  Py_BEGIN_ALLOW_THREADS status =
-      ditron.tensor_parallel_moe_create(handle(context), &options, weights.pointers, weights.count, &layer);
-  Py_END_ALLOW_THREADS free_weights(&weights);
+  Py_BEGIN_ALLOW_THREADS status = ditron.tensor_parallel_moe_create(
+      handle(context), &options, (const ditron_moe_weights_t *const *)weights.pointers, weights.count, &layer);
+  Py_END_ALLOW_THREADS free_rank_records(&weights);
   return status == DITRON_OK ? from_handle(layer) : raise_status(status);
 }
 
@@ -348,14 +316,14 @@ static PyObject *expert_parallel_moe_create(PyObject *self, PyObject *args) {
   options.capacity = capacity;
   options.max_rows = rows;
   options.gradient_dtype = (ditron_dtype_t)gradient;
-  struct weights weights;
-  if (!read_weights(given, &weights))
+  struct rank_records weights;
+  if (!read_rank_records(given, sizeof(ditron_moe_weights_t), read_weights, &weights))
     return NULL;
   ditron_expert_parallel_moe_h layer;
   ditron_status_t status;
-  Py_BEGIN_ALLOW_THREADS status =
-      ditron.expert_parallel_moe_create(handle(context), &options, weights.pointers, weights.count, &layer);
-  Py_END_ALLOW_THREADS free_weights(&weights);
+  Py_BEGIN_ALLOW_THREADS status = ditron.expert_parallel_moe_create(
+      handle(context), &options, (const ditron_moe_weights_t *const *)weights.pointers, weights.count, &layer);
+  Py_END_ALLOW_THREADS free_rank_records(&weights);
   return status == DITRON_OK ? from_handle(layer) : raise_status(status);
 }
 

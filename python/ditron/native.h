@@ -100,6 +100,18 @@ void set_interruptible(PyObject *function);
 static inline void *handle(unsigned long long value) { return (void *)(uintptr_t)value; }
 static inline PyObject *from_handle(void *value) { return PyLong_FromUnsignedLongLong((uintptr_t)value); }
 
+/* Structures of the C interface, one for each rank. */
+struct rank_records {
+  uint32_t count;
+  void *records;
+  const void **pointers; /* NULL where there is none. */
+};
+/* From a tuple, by rank, of None or what read(item, record) reads into a record of `size` bytes of zeros; 0 from it is an exception. To be given to
+ * free_rank_records by the caller; 0, with an exception and nothing to free, on failure. */
+int read_rank_records(PyObject *tuple, size_t size, int (*read)(PyObject *item, void *record),
+                      struct rank_records *result);
+void free_rank_records(struct rank_records *result);
+
 #define METHOD(name) {#name, name, METH_VARARGS, NULL},
 
 /* The function that gives a handle back. */
