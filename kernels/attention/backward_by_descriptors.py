@@ -4,7 +4,7 @@ import triton
 import triton.language as tl
 
 from .backward import padded_begin
-from .scores import LOG2E, changed_scores, is_seen, item_of_step, key_range, query_range, sequence, share_of_steps, slope_of_change
+from .scores import LOG2E, changed_scores, is_seen, item_of_step, key_range, query_range, sequence, share_of_steps, slope_of_change, tile_of_item
 
 
 @triton.jit
@@ -36,11 +36,7 @@ def key_gradients_by_descriptors(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_p
     together, steps = share_of_steps(tiles * batches * kv_heads, CAUSAL)
     for step in tl.range(0, steps, warp_specialize=True):
         item = item_of_step(step, together)
-        tile = item % tiles
-        if CAUSAL:
-            tile = tl.where(tile % 2 == 0, tile // 2, tiles - 1 - tile // 2)
-        kv_head = item // tiles % kv_heads
-        batch = item // tiles // kv_heads
+        batch, kv_head, tile = tile_of_item(item, kv_heads, tiles, CAUSAL, False)
         query_begin, batch_queries = sequence(query_offsets_ptr, batch, queries)
         key_begin, batch_keys = sequence(key_offsets_ptr, batch, keys)
         first_key = tile * BLOCK_N
@@ -126,11 +122,7 @@ def query_gradient_by_descriptors(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_
     together, steps = share_of_steps(tiles * batches * heads, CAUSAL)
     for step in tl.range(0, steps, warp_specialize=True):
         item = item_of_step(step, together)
-        tile = item % tiles
-        if CAUSAL:
-            tile = tl.where(tile % 2 == 0, tiles - 1 - tile // 2, tile // 2)
-        head = item // tiles % heads
-        batch = item // tiles // heads
+        batch, head, tile = tile_of_item(item, heads, tiles, CAUSAL, True)
         query_begin, batch_queries = sequence(query_offsets_ptr, batch, queries)
         key_begin, batch_keys = sequence(key_offsets_ptr, batch, keys)
         first_query = tile * BLOCK_M

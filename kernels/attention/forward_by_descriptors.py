@@ -3,7 +3,7 @@ addresses (docs/warp-specialisation.md)."""
 import triton
 import triton.language as tl
 
-from .scores import LOG2E, changed_scores, is_seen, item_of_step, key_range, log_sum_exp, power_of, sequence, share_of_steps, softmax_begin, softmax_turn
+from .scores import LOG2E, changed_scores, is_seen, item_of_step, key_range, log_sum_exp, power_of, sequence, share_of_steps, softmax_begin, softmax_turn, tile_of_item
 
 
 @triton.jit
@@ -44,11 +44,7 @@ def attention_forward_by_descriptors(q_ptr, k_ptr, v_ptr, out_ptr, batches, head
     together, steps = share_of_steps(tiles * batches * heads, CAUSAL)
     for step in tl.range(0, steps, warp_specialize=True):
         item = item_of_step(step, together)
-        tile = item % tiles
-        if CAUSAL:
-            tile = tl.where(tile % 2 == 0, tiles - 1 - tile // 2, tile // 2)
-        head = item // tiles % heads
-        batch = item // tiles // heads
+        batch, head, tile = tile_of_item(item, heads, tiles, CAUSAL, True)
         query_begin, batch_queries = sequence(query_offsets_ptr, batch, queries)
         key_begin, batch_keys = sequence(key_offsets_ptr, batch, keys)
         if key_lengths_ptr is not None:

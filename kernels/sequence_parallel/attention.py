@@ -7,8 +7,8 @@ import triton
 import triton.language as tl
 import triton_dist.language as dl
 
-from ..attention.scores import item_of_step, log_sum_exp, share_of_steps, softmax_begin
-from .sections import attend_keys, keys_of_sequences, keys_seen, place_of_tile, rows_of_part, section_of, sequences_of_rows
+from ..attention.scores import item_of_step, log_sum_exp, share_of_steps, softmax_begin, tile_of_item
+from .sections import attend_keys, keys_seen, place_of_tile, rows_of_part, section_of, sequences_of_rows
 
 
 @triton.jit(do_not_specialize=["own_rows"])
@@ -81,16 +81,13 @@ def all_gather_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, ready_ptr, gener
     together, steps = share_of_steps(tiles * batch * heads, CAUSAL)
     for step in tl.range(0, steps, warp_specialize=True):
         item = item_of_step(step, together)
-        sequence = item // tiles // heads
-        head = item // tiles % heads
-        tile = item % tiles
-        if CAUSAL:
-            tile = tl.where(tile % 2 == 0, tiles - 1 - tile // 2, tile // 2)
+        sequence, head, tile = tile_of_item(item, heads, tiles, CAUSAL, True)
         query_part, query_row, query_place = place_of_tile(tile, first_tiles, first_rows, BLOCK_M)
         first_query = section_of(rank, query_part, WORLD_SIZE) * section + query_row
         query_rows = first_query + tl.arange(0, BLOCK_M)
         begins = None
         ends = None
+        last_place = query_place
         if begins_ptr is not None:
             begins, ends, last_place = sequences_of_rows(begins_ptr, ends_ptr, query_place, rows_of_part(query_part, first_rows, own_rows) - query_row, BLOCK_M)
 
@@ -101,11 +98,7 @@ def all_gather_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, ready_ptr, gener
             source = (rank + visit // PARTS) % WORLD_SIZE
             part = visit % PARTS
             number = section_of(source, part, WORLD_SIZE)
-            keys, unmasked, end = keys_seen(first_query, number, section, tokens, CAUSAL, BLOCK_M, BLOCK_N)
-            begin = 0
-            partial = 0
-            if begins_ptr is not None:
-                begin, partial, unmasked, end = keys_of_sequences(begins_ptr, ends_ptr, query_place, last_place, number * section, unmasked, end, BLOCK_N)
+            keys, begin, partial, unmasked, end = keys_seen(first_query, number, section, tokens, query_place, last_place, begins_ptr, ends_ptr, CAUSAL, BLOCK_M, BLOCK_N)
             arrived_k = k_desc
             arrived_v = v_desc
             if ready_ptr is not None:

@@ -10,8 +10,8 @@ import triton
 import triton.language as tl
 from triton_dist.language.extra import libshmem_device
 
-from ..attention.scores import LN2, item_of_step, share_of_steps, softmax_begin
-from .sections import attend_keys, keys_of_sequences, keys_seen, merge_tile, place_of_tile, rows_of_part, section_of, sequences_of_rows, tiles_of_heads
+from ..attention.scores import LN2, item_of_step, share_of_steps, softmax_begin, tile_of_item
+from .sections import attend_keys, keys_seen, merge_tile, place_of_tile, rows_of_part, section_of, sequences_of_rows, tiles_of_heads
 
 
 @triton.jit
@@ -35,11 +35,7 @@ def ring_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, partial_ptr, logs_ptr,
     together, steps = share_of_steps(tiles * batch * heads, CAUSAL)
     for step in tl.range(0, steps, warp_specialize=True):
         item = item_of_step(step, together)
-        sequence = item // tiles // heads
-        head = item // tiles % heads
-        tile = item % tiles
-        if CAUSAL:
-            tile = tl.where(tile % 2 == 0, tiles - 1 - tile // 2, tile // 2)
+        sequence, head, tile = tile_of_item(item, heads, tiles, CAUSAL, True)
         tile += first_tile
         query_part, query_row, query_place = place_of_tile(tile, first_tiles, first_rows, BLOCK_M)
         first_query = section_of(rank, query_part, world_size) * section + query_row
@@ -47,6 +43,7 @@ def ring_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, partial_ptr, logs_ptr,
         rows_left = rows_of_part(query_part, first_rows, own_rows) - query_row
         begins = None
         ends = None
+        last_place = query_place
         if begins_ptr is not None:
             begins, ends, last_place = sequences_of_rows(begins_ptr, ends_ptr, query_place, rows_left, BLOCK_M)
         largest, total = softmax_begin(None, head, 0.0, BLOCK_M)
@@ -54,11 +51,7 @@ def ring_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, partial_ptr, logs_ptr,
         q = q_desc.load([sequence, head, query_place, 0]).reshape([BLOCK_M, HEAD_DIM])
         for part in range(0, PARTS):
             number = section_of(source, part, world_size)
-            keys, unmasked, end = keys_seen(first_query, number, section, tokens, CAUSAL, BLOCK_M, BLOCK_N)
-            begin = 0
-            partial = 0
-            if begins_ptr is not None:
-                begin, partial, unmasked, end = keys_of_sequences(begins_ptr, ends_ptr, query_place, last_place, number * section, unmasked, end, BLOCK_N)
+            keys, begin, partial, unmasked, end = keys_seen(first_query, number, section, tokens, query_place, last_place, begins_ptr, ends_ptr, CAUSAL, BLOCK_M, BLOCK_N)
             largest, total, accumulator = attend_keys(q, k_desc, v_desc, sequence, head // group, part * section, first_query + rows, number * section, keys,
                                                       begin, partial, unmasked, end, largest, total, accumulator, score_scale, CAUSAL, HEAD_DIM, BLOCK_N, begins,
                                                       ends)

@@ -10,8 +10,8 @@ Rows of log-sum-exp (times log2(e), +inf where there is no token or no key) and 
 import triton
 import triton.language as tl
 
-from ..attention.scores import LOG2E, item_of_step, share_of_steps
-from .sections import is_key_seen, keys_of_sequences, keys_seen, merge_tile, place_of_tile, rows_of_part, section_of, sequences_of_rows, tiles_of_heads, tokens_of
+from ..attention.scores import LOG2E, item_of_step, share_of_steps, tile_of_item
+from .sections import is_key_seen, keys_seen, merge_tile, place_of_tile, rows_of_part, section_of, sequences_of_rows, tiles_of_heads, tokens_of
 
 
 @triton.jit(do_not_specialize=["first_rows", "own_rows"])
@@ -55,11 +55,7 @@ def ring_query_gradient(q_ptr, gradient_ptr, logs_ptr, delta_ptr, k_ptr, v_ptr, 
     together, steps = share_of_steps(tiles * batch * heads, CAUSAL)
     for step in tl.range(0, steps, warp_specialize=True):
         item = item_of_step(step, together)
-        sequence = item // tiles // heads
-        head = item // tiles % heads
-        tile = item % tiles
-        if CAUSAL:
-            tile = tl.where(tile % 2 == 0, tiles - 1 - tile // 2, tile // 2)
+        sequence, head, tile = tile_of_item(item, heads, tiles, CAUSAL, True)
         tile += first_tile
         query_part, query_row, query_place = place_of_tile(tile, first_tiles, first_rows, BLOCK_M)
         first_query = section_of(rank, query_part, world_size) * section + query_row
@@ -71,6 +67,7 @@ def ring_query_gradient(q_ptr, gradient_ptr, logs_ptr, delta_ptr, k_ptr, v_ptr, 
         rows_left = rows_of_part(query_part, first_rows, own_rows) - query_row
         begins = None
         ends = None
+        last_place = query_place
         if begins_ptr is not None:
             begins, ends, last_place = sequences_of_rows(begins_ptr, ends_ptr, query_place, rows_left, BLOCK_M)
         dq = tl.zeros((BLOCK_M, HEAD_DIM), dtype=tl.float32)
@@ -78,11 +75,7 @@ def ring_query_gradient(q_ptr, gradient_ptr, logs_ptr, delta_ptr, k_ptr, v_ptr, 
         gradient = gradient_desc.load([sequence, head, query_place, 0]).reshape([BLOCK_M, HEAD_DIM])
         for part in range(0, PARTS):
             number = section_of(source, part, world_size)
-            keys, unmasked, end = keys_seen(first_query, number, section, tokens, CAUSAL, BLOCK_M, BLOCK_N)
-            begin = 0
-            partial = 0
-            if begins_ptr is not None:
-                begin, partial, unmasked, end = keys_of_sequences(begins_ptr, ends_ptr, query_place, last_place, number * section, unmasked, end, BLOCK_N)
+            keys, begin, partial, unmasked, end = keys_seen(first_query, number, section, tokens, query_place, last_place, begins_ptr, ends_ptr, CAUSAL, BLOCK_M, BLOCK_N)
             for first_key in range(begin, end, BLOCK_N):
                 k = k_desc.load([sequence, head // group, part * section + first_key, 0]).reshape([BLOCK_N, HEAD_DIM])
                 scores = tl.dot(q, k.T)
@@ -128,11 +121,7 @@ def ring_key_gradients(k_ptr, v_ptr, q_ptr, gradient_ptr, logs_ptr, delta_ptr, d
     together, steps = share_of_steps(tiles * batch * kv_heads, CAUSAL)
     for step in tl.range(0, steps, warp_specialize=True):
         item = item_of_step(step, together)
-        sequence = item // tiles // kv_heads
-        kv_head = item // tiles % kv_heads
-        tile = item % tiles
-        if CAUSAL:
-            tile = tl.where(tile % 2 == 0, tile // 2, tiles - 1 - tile // 2)
+        sequence, kv_head, tile = tile_of_item(item, kv_heads, tiles, CAUSAL, False)
         tile += first_tile
         key_part, key_row, key_place = place_of_tile(tile, first_tiles, first_rows, BLOCK_N)
         first_key = section_of(rank, key_part, world_size) * section + key_row

@@ -46,19 +46,6 @@ def tiles_of_heads(ptr, batch, heads, rows, batch_stride, head_stride, BLOCK: tl
 
 
 @triton.jit
-def keys_seen(first_query, number, section, tokens, CAUSAL: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    """Keys of section `number`; those below `unmasked` are seen by all rows of the tile, those from there to `end` by some."""
-    keys = tokens_of(number, section, tokens)
-    end = keys
-    unmasked = keys // BLOCK_N * BLOCK_N
-    shift = first_query - number * section
-    if CAUSAL:
-        end = max(min(keys, shift + BLOCK_M), 0)
-        unmasked = min(unmasked, max(shift + 1, 0) // BLOCK_N * BLOCK_N)
-    return keys, unmasked, end
-
-
-@triton.jit
 def sequences_of_rows(begins_ptr, ends_ptr, place, rows_left, BLOCK: tl.constexpr):
     """Of a tile's tokens from `place` on, of which rows_left are of its part: where their sequences begin and end among all tokens, and the place of the last one."""
     rows = tl.arange(0, BLOCK)
@@ -68,12 +55,25 @@ def sequences_of_rows(begins_ptr, ends_ptr, place, rows_left, BLOCK: tl.constexp
 
 
 @triton.jit
-def keys_of_sequences(begins_ptr, ends_ptr, place, last_place, section_begin, unmasked, end, BLOCK_N: tl.constexpr):
-    """What keys_seen gave, of packed sequences: keys from `begin` to `end` are seen by some queries of the tile, those of tiles from `partial` to `unmasked` by all."""
-    begin = max(tl.load(begins_ptr + place) - section_begin, 0) // BLOCK_N * BLOCK_N
-    partial = tl.load(begins_ptr + last_place) - section_begin
-    unmasked = min(unmasked, max(tl.load(ends_ptr + place) - section_begin, 0) // BLOCK_N * BLOCK_N)
-    return begin, partial, unmasked, min(end, tl.load(ends_ptr + last_place) - section_begin)
+def keys_seen(first_query, number, section, tokens, place, last_place, begins_ptr, ends_ptr, CAUSAL: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Keys of section `number`, those that some queries of the tile see, from `begin` to `end`, and those that all of them see, tiles from `partial` to `unmasked`. place,
+    last_place: of the tile's first and last token, for packed sequences."""
+    keys = tokens_of(number, section, tokens)
+    end = keys
+    unmasked = keys // BLOCK_N * BLOCK_N
+    section_begin = number * section
+    shift = first_query - section_begin
+    if CAUSAL:
+        end = max(min(keys, shift + BLOCK_M), 0)
+        unmasked = min(unmasked, max(shift + 1, 0) // BLOCK_N * BLOCK_N)
+    begin = 0
+    partial = 0
+    if begins_ptr is not None:
+        begin = max(tl.load(begins_ptr + place) - section_begin, 0) // BLOCK_N * BLOCK_N
+        partial = tl.load(begins_ptr + last_place) - section_begin
+        unmasked = min(unmasked, max(tl.load(ends_ptr + place) - section_begin, 0) // BLOCK_N * BLOCK_N)
+        end = min(end, tl.load(ends_ptr + last_place) - section_begin)
+    return keys, begin, partial, unmasked, end
 
 
 @triton.jit
