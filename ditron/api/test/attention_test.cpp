@@ -1,7 +1,6 @@
 //===- attention_test.cpp - Attention, forward, backward, of a decoder, and layers, through the interface -------===//
 #include "ditron/api/test/ApiTest.h"
-
-#include <ditron/ditron.hpp>
+#include "ditron/api/test/CppRanks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,8 +14,6 @@ namespace {
 using testing::HasSubstr;
 /// What fp16 is on the host.
 using Half = _Float16;
-
-constexpr uint32_t ranks = 2;
 
 std::vector<Half> drawn(size_t count, uint32_t seed) {
   std::mt19937 random(seed);
@@ -51,25 +48,7 @@ Row attend(const Rows &q, const Rows &k, const Rows &v, int64_t query, int64_t k
   return row;
 }
 
-class CppAttention : public testing::Test {
-protected:
-  void SetUp() override {
-    Context::Options options;
-    options.target = "sim:sm_80";
-    options.ranks = ranks;
-    context.emplace(Context::create(options).value());
-    for (uint32_t rank = 0; rank < ranks; ++rank)
-      streams.push_back(context->stream(rank).value());
-  }
-  template <typename T> T *lend(uint32_t rank, std::vector<T> &values) {
-    lent.push_back(context->adopt(rank, values.data(), values.size() * sizeof(T), "x").value());
-    return values.data();
-  }
-
-  std::optional<Context> context;
-  std::vector<Stream> streams;
-  std::vector<Memory> lent;
-};
+class CppAttention : public CppRanks {};
 
 /// Packed sequences with pages of keys, on each rank other ones, prepared and replayed from a graph.
 TEST_F(CppAttention, PackedQueriesOverPagesOfKeys) {

@@ -1,7 +1,6 @@
 //===- mixture_test.cpp - Routing, grouped products and layers of experts through the interface ------------------===//
 #include "ditron/api/test/ApiTest.h"
-
-#include <ditron/ditron.hpp>
+#include "ditron/api/test/CppRanks.h"
 
 #include <cmath>
 #include <random>
@@ -11,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr uint32_t ranks = 2, experts = 4, topK = 2;
+constexpr uint32_t experts = 4, topK = 2;
 constexpr int64_t hidden = 16, inner = 8, tokens = 6;
 
 std::vector<float> drawn(size_t count, uint32_t seed) {
@@ -23,20 +22,8 @@ std::vector<float> drawn(size_t count, uint32_t seed) {
 }
 
 /// A small model, of which both layers and the pieces on one rank must make the same.
-class CppMixture : public testing::Test {
+class CppMixture : public CppRanks {
 protected:
-  void SetUp() override {
-    Context::Options options;
-    options.target = "sim:sm_80";
-    options.ranks = ranks;
-    context.emplace(Context::create(options).value());
-    for (uint32_t rank = 0; rank < ranks; ++rank)
-      streams.push_back(context->stream(rank).value());
-  }
-  template <typename T> T *lend(uint32_t rank, std::vector<T> &values) {
-    lent.push_back(context->adopt(rank, values.data(), values.size() * sizeof(T), "x").value());
-    return values.data();
-  }
   /// By sorting, two grouped products and a sum, on a rank.
   std::vector<float> byPieces(uint32_t rank, std::vector<float> x) {
     std::vector<float> logits(tokens * experts, 0.0f);
@@ -83,10 +70,6 @@ protected:
     for (size_t i = 0; i < got.size(); ++i)
       ASSERT_NEAR(got[i], wanted[i], 1e-2) << i; // the products' operands are rounded to tf32
   }
-
-  std::optional<Context> context;
-  std::vector<Stream> streams;
-  std::vector<Memory> lent;
   std::vector<float> router = drawn(experts * hidden, 1), up = drawn(experts * 2 * inner * hidden, 2),
                      down = drawn(experts * hidden * inner, 3);
 };

@@ -1,7 +1,6 @@
 //===- transfers_test.cpp - Uneven all-to-all, messages and barrier through the interface ------------------------===//
 #include "ditron/api/test/ApiTest.h"
-
-#include <ditron/ditron.hpp>
+#include "ditron/api/test/CppRanks.h"
 
 #include <numeric>
 
@@ -10,27 +9,8 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr uint32_t ranks = 2;
-
 /// Arrays that the ranks' kernels may touch where they lie.
-class CppTransfers : public testing::Test {
-protected:
-  void SetUp() override {
-    Context::Options options;
-    options.target = "sim:sm_80";
-    options.ranks = ranks;
-    context.emplace(Context::create(options).value());
-    for (uint32_t rank = 0; rank < ranks; ++rank)
-      streams.push_back(context->stream(rank).value());
-  }
-  template <typename T> void lend(uint32_t rank, std::vector<T> &values) {
-    lent.push_back(context->adopt(rank, values.data(), values.size() * sizeof(T), "x").value());
-  }
-
-  std::optional<Context> context;
-  std::vector<Stream> streams;
-  std::vector<Memory> lent;
-};
+class CppTransfers : public CppRanks {};
 
 struct Exchange {
   std::vector<float> in = std::vector<float>(40), out = std::vector<float>(40, -1);
