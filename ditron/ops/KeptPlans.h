@@ -23,10 +23,13 @@ inline int64_t alignmentOf(runtime::Pointer pointer) {
   return reinterpret_cast<uintptr_t>(pointer.address) % planAlignment == 0 ? planAlignment : 1;
 }
 
-/// Ok, or what a call that was not prepared gets in a capture, since loading code waits for the GPU. `call`: in words.
-inline Status verifyMayPrepare(std::string_view operation, const runtime::Stream &stream, std::string_view call) {
-  if (!stream.isCapturing())
+/// Before a call that was not prepared loads its kernels, which are launched on `stream` and beside it. `call`: in words. An error in a
+/// capture, since loading code waits for the GPU.
+inline Status beginUnprepared(std::string_view operation, runtime::Stream &stream, std::string_view call) {
+  if (!stream.isCapturing()) {
+    stream.beginUnpreparedCall();
     return Status::ok();
+  }
   return invalidArgument(fmt::format("{}: a call with {} was not prepared, and the stream is being captured: "
                                      "call prepare before the capture begins",
                                      operation, call));
@@ -48,11 +51,11 @@ public:
   /// The plan of that key; made now when there is none, unless the stream is being captured.
   /// `describe` gives a call of that key in words.
   template <typename Describe, typename Make>
-  Expected<Plan *> find(std::string_view operation, const runtime::Stream &stream, const Key &key,
-                        const Describe &describe, const Make &make) {
+  Expected<Plan *> find(std::string_view operation, runtime::Stream &stream, const Key &key, const Describe &describe,
+                        const Make &make) {
     auto found = plans.find(key);
     if (found == plans.end()) {
-      DITRON_RETURN_IF_ERROR(verifyMayPrepare(operation, stream, describe()));
+      DITRON_RETURN_IF_ERROR(beginUnprepared(operation, stream, describe()));
       DITRON_ASSIGN_OR_RETURN(Plan made, make());
       found = plans.emplace(key, std::move(made)).first;
     }

@@ -156,6 +156,10 @@ public:
   /// result.
   virtual Expected<std::unique_ptr<LoadedKernel>> loadForLaunch(const Kernel &kernel,
                                                                 std::optional<StreamHandle> launchedOn = {}) = 0;
+  /// A call begins that nobody has prepared: it loads its kernels, which may wait for others, and then launches them, on this stream and beside
+  /// it. Real GPUs: what is enqueued from here on begins when the host synchronises, as behind a launch of a kernel that is not loaded, so that
+  /// calls which follow can load theirs as well.
+  virtual void beginUnpreparedCall(StreamHandle stream) {}
   /// The tensor map in the device's own format.
   virtual Expected<TensorMap> encodeTensorMap(const TensorMapDescription &map);
 

@@ -89,6 +89,8 @@ public:
 
   /// Copies bytes between any two ranks by the copy engine of this one.
   Status copy(const Copy &copy);
+  /// A call of several operations follows that nobody has prepared, before it loads anything (Device::beginUnpreparedCall).
+  void beginUnpreparedCall() { device->beginUnpreparedCall(handle); }
   /// What copy would refuse because of its destination, as far as that can be told without enqueueing anything.
   Status checkDestination(const Copy &copy) const;
   /// Copies `count` elements; both pointers have the same type.

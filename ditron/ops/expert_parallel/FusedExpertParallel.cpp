@@ -383,7 +383,7 @@ Status FusedExpertParallel::enqueue(std::string_view name, runtime::Rank &rank, 
       DITRON_RETURN_IF_ERROR(verifyAlignedPointer(name, shown, pointer, optionValues.dtype));
   }
   if (!call) {
-    DITRON_RETURN_IF_ERROR(verifyMayPrepare(name, stream, fmt::format("{} tokens", tokens)));
+    DITRON_RETURN_IF_ERROR(beginUnprepared(name, stream, fmt::format("{} tokens", tokens)));
     DITRON_RETURN_IF_ERROR(prepare(rank));
   }
   for (const auto &[parameter, operand] : call->pointers)

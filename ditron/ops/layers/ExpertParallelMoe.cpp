@@ -340,7 +340,7 @@ Status ExpertParallelMoe::enqueue(runtime::Rank &rank, runtime::Stream &stream, 
       DITRON_RETURN_IF_ERROR(verifyAlignedPointer(operation, name, pointer, optionValues.dtype));
   PerRank &own = *ranks[rank.id()];
   if (!own.prepared.contains(tokens)) {
-    DITRON_RETURN_IF_ERROR(verifyMayPrepare(operation, stream, fmt::format("{} tokens", tokens)));
+    DITRON_RETURN_IF_ERROR(beginUnprepared(operation, stream, fmt::format("{} tokens", tokens)));
     DITRON_RETURN_IF_ERROR(prepare(rank, tokens));
   }
   using Part = ExpertParallel::Part;

@@ -338,7 +338,7 @@ Status ExpertParallelMoeBackward::enqueue(runtime::Rank &rank, runtime::Stream &
   DITRON_RETURN_IF_ERROR(verify(operands, tokens));
   PerRank &own = *ranks[rank.id()];
   if (!own.plans.contains(tokens)) {
-    DITRON_RETURN_IF_ERROR(verifyMayPrepare(operation, stream, fmt::format("{} tokens", tokens)));
+    DITRON_RETURN_IF_ERROR(beginUnprepared(operation, stream, fmt::format("{} tokens", tokens)));
     DITRON_RETURN_IF_ERROR(prepare(rank, tokens));
   }
   TokenPlan &plan = own.plans.at(tokens);

@@ -194,7 +194,7 @@ Status SpreadKeys::keep(runtime::Rank &rank, const Call &call) {
   return Status::ok();
 }
 
-Expected<SpreadKeys::Plan *> SpreadKeys::find(runtime::Rank &rank, const runtime::Stream &stream, const Call &call,
+Expected<SpreadKeys::Plan *> SpreadKeys::find(runtime::Rank &rank, runtime::Stream &stream, const Call &call,
                                               const Memory &memory) {
   const auto describe = [&] {
     return fmt::format("{} tokens ({})", call.tokens, call.uniform ? "for the cache" : "decode");

@@ -94,8 +94,7 @@ private:
              const std::vector<std::pair<std::string_view, runtime::Pointer SpreadKeysMemory::*>> &names);
   Expected<Plan> makePlan(runtime::Rank &rank, const Call &call, const SpreadKeysMemory &memory) const;
   Status keep(runtime::Rank &rank, const Call &call);
-  Expected<Plan *> find(runtime::Rank &rank, const runtime::Stream &stream, const Call &call,
-                        const SpreadKeysMemory &memory);
+  Expected<Plan *> find(runtime::Rank &rank, runtime::Stream &stream, const Call &call, const SpreadKeysMemory &memory);
 
   SpreadKeysOptions optionValues;
   runtime::World *world = nullptr;

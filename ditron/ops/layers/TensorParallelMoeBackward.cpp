@@ -250,7 +250,7 @@ Status TensorParallelMoeBackward::enqueue(runtime::Rank &rank, runtime::Stream &
   DITRON_RETURN_IF_ERROR(verify(operands, tokensPerRank));
   PerRank &own = *ranks[rank.id()];
   if (!own.plans.contains(tokensPerRank)) {
-    DITRON_RETURN_IF_ERROR(verifyMayPrepare(operation, stream, fmt::format("{} tokens of each rank", tokensPerRank)));
+    DITRON_RETURN_IF_ERROR(beginUnprepared(operation, stream, fmt::format("{} tokens of each rank", tokensPerRank)));
     DITRON_RETURN_IF_ERROR(prepare(rank, tokensPerRank));
   }
   TokenPlan &plan = own.plans.at(tokensPerRank);

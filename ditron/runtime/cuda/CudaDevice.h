@@ -95,6 +95,7 @@ public:
   Status load(const runtime::Kernel &kernel) override;
   Expected<std::unique_ptr<runtime::LoadedKernel>>
   loadForLaunch(const runtime::Kernel &kernel, std::optional<runtime::StreamHandle> launchedOn = {}) override;
+  void beginUnpreparedCall(runtime::StreamHandle stream) override;
   Expected<runtime::TensorMap> encodeTensorMap(const runtime::TensorMapDescription &map) override;
 
   Status beginCapture(runtime::StreamHandle stream) override;

@@ -188,6 +188,11 @@ Status CudaDevice::load(const runtime::Kernel &kernel) {
   return functionFor(kernel, {}).status();
 }
 
+void CudaDevice::beginUnpreparedCall(runtime::StreamHandle stream) {
+  if (!system->isCapturing() && !isForeign(streamRef(stream)))
+    system->queue.begin();
+}
+
 Expected<std::unique_ptr<runtime::LoadedKernel>>
 CudaDevice::loadForLaunch(const runtime::Kernel &kernel, std::optional<runtime::StreamHandle> launchedOn) {
   DITRON_RETURN_IF_ERROR(system->status());

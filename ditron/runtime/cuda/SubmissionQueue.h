@@ -11,7 +11,8 @@
 //   world.synchronize();                   // everything is given to the driver, in the order of the calls
 //
 // 1. Holding begins when a launch meets a kernel that nobody has prepared and that may wait (KernelCache::mayWait), or that cannot be
-//    loaded now since GPUs are busy. While it lasts every operation on the world's own streams is kept here, in order.
+//    loaded now since GPUs are busy, and before the first operation of an operator's call that nobody has prepared, which loads its
+//    kernels itself. While it lasts every operation on the world's own streams is kept here, in order.
 // 2. It ends when the host synchronises with anything, or has enqueued nothing for `idleHost` and compiles nothing (PreparingKernel):
 //    then what is missing is loaded, and all is given to the driver.
 // 3. When GPUs are busy at that time with earlier work, that work may wait for something kept here. So what ends by itself goes out at

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "CudaTest.h"
 
+#include "ditron/runtime/PreparedLaunch.h"
 #include "ditron/support/PreparingKernel.h"
 
 #include <algorithm>
@@ -272,6 +273,29 @@ TEST(CudaUnpreparedPair, ALoadedKernelBeforeAndBehind) {
   }
   ASSERT_TRUE(ok(pair.world->synchronize()));
   EXPECT_FALSE(takeWaited());
+}
+
+/// Calls of operators load their kernels themselves, before they launch them; each rank and each call has its own.
+TEST(CudaUnpreparedPair, CallsThatLoadTheirKernels) {
+  for (bool isTold : {true, false}) {
+    WorldOptions options;
+    options.timeLimitSeconds = 1;
+    Pair pair(options);
+    const DriverWaits driverWaits(1);
+    for (uint32_t r : {0, 1})
+      for (int64_t call = 0; call < 3; ++call) {
+        Stream &stream = pair.world->rank(r).stream();
+        if (isTold)
+          stream.beginUnpreparedCall();
+        auto launch = PreparedLaunch::create(
+            pair.world->rank(r).device(), awaitKernel(std::to_string(r) + std::to_string(call)), {},
+            std::vector<Argument>{pair.words.on(1 - r) + call, pair.words.on(r) + call, int64_t(1)});
+        ASSERT_TRUE(ok(launch.status()));
+        ASSERT_TRUE(ok(launch->enqueue(stream)));
+      }
+    EXPECT_EQ(pair.world->synchronize().isOk(), isTold);
+    EXPECT_NE(takeWaited(), isTold);
+  }
 }
 
 /// The one that waits is launched first, and compiling the other takes longer than a host is thought to have nothing to add.
