@@ -550,6 +550,33 @@ Status CudaDevice::waitEvent(runtime::StreamHandle stream, runtime::EventHandle 
                .submit = [=, this] { return waitEventNow(streamRef(stream), eventRef(event)); }});
 }
 
+Status CudaDevice::pace(StreamRef stream, uint32_t operations) {
+  constexpr uint32_t between = 256; // there are two paces, and queues of about a thousand entries
+  if (!system->lostRanks || system->queue.isHolding())
+    return Status::ok();
+  ContextScope scope(driver, context);
+  EventRef before = nullptr;
+  {
+    std::lock_guard lock(mutex);
+    const auto found = streams.find(reinterpret_cast<runtime::StreamHandle>(stream));
+    if (found == streams.end() || (found->second.unpaced += operations) < between || captureOf(stream) != 0)
+      return Status::ok();
+    StreamState &state = found->second;
+    state.unpaced = 0;
+    std::swap(state.paces[0], state.paces[1]);
+    before = state.paces[1];
+    if (!state.paces[0]) {
+      DITRON_RETURN_IF_ERROR(driver.check(driver.eventCreate(&state.paces[0], eventDefault), "cannot make an event"));
+      events.push_back(state.paces[0]);
+    }
+    DITRON_RETURN_IF_ERROR(driver.check(driver.eventRecord(state.paces[0], stream), "record an event"));
+  }
+  if (!before)
+    return Status::ok();
+  return waitFor([&] { return driver.eventQuery(before); }, [&] { return driver.eventSynchronize(before); },
+                 streamText(reinterpret_cast<runtime::StreamHandle>(stream)));
+}
+
 Status CudaDevice::synchronizeEvent(runtime::EventHandle event) {
   DITRON_RETURN_IF_ERROR(system->status());
   if (system->queue.isHolding())

@@ -143,6 +143,9 @@ private:
     runtime::Kernel lastKernel;
     bool mayWait = false;  ///< Something was given to it that may run until others have done something.
     bool isShared = false; ///< Other code enqueues on it, too.
+    // Of pace().
+    uint32_t unpaced = 0; ///< What has been enqueued since a pace was recorded.
+    std::array<EventRef, 2> paces = {};
   };
 
   CudaDevice(std::shared_ptr<CudaSystem> system, CudaDeviceOptions options)
@@ -192,6 +195,9 @@ private:
   Status launchGraphNow(StreamRef stream, const runtime::GraphHandle &graph);
   Status patchGraphNow(const runtime::GraphHandle &graph, runtime::GraphNode node, const runtime::Kernel &kernel,
                        const runtime::LaunchConfig &config, void *const *values);
+  /// Before `operations` are enqueued, in a world over several processes: holds the host while the stream has more work than the queues of
+  /// hardware take. The driver would hold it there as well, where nobody looks for processes that have died.
+  Status pace(StreamRef stream, uint32_t operations = 1);
   /// Waits with the system's time limit until `query` says done; turns what kernels left behind into errors.
   Status waitFor(const std::function<Result()> &query, const std::function<Result()> &block, std::string_view what);
   /// Of an operation on a stream; an error that ends the run is remembered.

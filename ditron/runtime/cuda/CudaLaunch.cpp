@@ -66,6 +66,7 @@ Status CudaDevice::copy(runtime::StreamHandle stream, const runtime::Copy &copy)
   DITRON_RETURN_IF_ERROR(system->status());
   if (copy.rowBytes == 0 || copy.rows == 0)
     return Status::ok();
+  DITRON_RETURN_IF_ERROR(pace(streamRef(stream)));
   if (const Entry entry(*this); entry.mayGo())
     return copyNow(streamRef(stream), copy);
   return hold({.order = {.stream = streamRef(stream)},
@@ -171,6 +172,7 @@ Status CudaDevice::signalAddNow(StreamRef stream, void *address, uint64_t value,
 Status CudaDevice::signalWait(runtime::StreamHandle stream, const void *address, runtime::Compare compare,
                               uint64_t value, uint32_t bytes) {
   DITRON_RETURN_IF_ERROR(system->status());
+  DITRON_RETURN_IF_ERROR(pace(streamRef(stream)));
   if (const Entry entry(*this); entry.mayGo())
     return signalWaitNow(streamRef(stream), address, compare, value, bytes);
   return hold({.order = {.stream = streamRef(stream)},
@@ -311,6 +313,7 @@ Status CudaDevice::enqueue(FunctionRef function, const runtime::Kernel &kernel, 
 Status CudaKernel::launch(runtime::StreamHandle stream, const runtime::LaunchConfig &config, void *const *values) {
   if (device->system->hasEnded())
     return device->system->status();
+  DITRON_RETURN_IF_ERROR(device->pace(streamRef(stream)));
   if (FunctionRef function = this->function())
     if (const CudaDevice::Entry entry(*device); entry.mayGo()) {
       ContextScope scope(device->driver, device->context);

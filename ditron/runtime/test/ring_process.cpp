@@ -4,7 +4,8 @@
 // a signal into the next rank's memory, round after round, and checks what it gets from the one before. Prints one line;
 // exit code 0 when all was right. With "kernels" it launches kernels that meet, none of them prepared. With other
 // arguments it misbehaves: "late" (rank 1 comes late to an allocation), "differ" (rank
-// 1 allocates something else), "die" (rank 1 ends in the middle), "killed" (rank 1 is killed between two rounds).
+// 1 allocates something else), "die" (rank 1 ends in the middle), "killed" (rank 1 is killed between two rounds), "ahead" (rank 1 is killed
+// while the others enqueue and do not synchronise).
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/World.h"
@@ -91,6 +92,20 @@ Status meetings(World &world) {
   return world.runRanks([](Rank &own) { return own.hostBarrier(); });
 }
 
+/// Enqueues work behind a signal of rank 1, which never comes, until it is told so.
+Status ahead(World &world) {
+  const uint32_t me = world.localRanks().front();
+  DITRON_ASSIGN_OR_RETURN(SymmetricBuffer signals, world.allocateSymmetric(DataType::I64, 1, "signals"));
+  if (me == 1)
+    raise(SIGKILL);
+  Stream &stream = world.rank(me).stream();
+  DITRON_RETURN_IF_ERROR(stream.signalWait(signals.on(me), Compare::GreaterEqual, 1));
+  // More would not fit into the queues of a GPU, and the driver would not come back.
+  for (int copies = 0; copies < 1000; ++copies)
+    DITRON_RETURN_IF_ERROR(stream.copy(signals.on(me), signals.on(me), 1));
+  return internalError("a thousand copies were enqueued");
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -100,8 +115,10 @@ int main(int argc, char **argv) {
   options.timeLimitSeconds = 20;
   options.bootstrapLimitSeconds = mischief.empty() || mischief == "kernels" ? 30 : 2;
   Expected<std::unique_ptr<World>> world = World::fromEnvironment("cuda", options);
-  const bool launchesKernels = mischief == "kernels";
-  const Status status = !world.isOk() ? world.status() : launchesKernels ? meetings(**world) : ring(**world, mischief);
+  const Status status = !world.isOk()           ? world.status()
+                        : mischief == "kernels" ? meetings(**world)
+                        : mischief == "ahead"   ? ahead(**world)
+                                                : ring(**world, mischief);
   if (!status.isOk()) {
     std::fprintf(stderr, "ring_process: %s\n", status.message().c_str());
     return 1;
