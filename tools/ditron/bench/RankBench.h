@@ -63,7 +63,7 @@ protected:
   std::string gpu() const { return world->rank(0).attributes().name; }
   /// Makes one call on every rank, and waits for all.
   Status callOnce(const Call &enqueue);
-  /// Of a call that takes a few microseconds on GPUs; 0 on simulated ones.
+  /// Of a call, however short or long, on GPUs; 0 on simulated ones.
   Expected<double> microsecondsOf(const Call &enqueue);
   /// Of one call, in virtual time; what was recorded before is forgotten.
   Expected<double> simulatedMicroseconds(TimedCalls &calls);

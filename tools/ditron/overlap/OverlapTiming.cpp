@@ -9,8 +9,6 @@ namespace {
 
 constexpr uint32_t warmUpCalls = 3, rows = 5;
 constexpr uint32_t callsOfGraph = 20; ///< Of ShortCalls.
-/// Enqueued before the gate opens, so that the GPUs never run dry at the start; all of them would not fit into the queues.
-constexpr uint32_t headStart = 4;
 constexpr uint64_t flushBytes = uint64_t(256) << 20;
 
 class Timing {
@@ -75,6 +73,7 @@ private:
   /// The slowest rank's time of a call, the same in all processes.
   Expected<double> measure(uint32_t row, bool flush, const Enqueue &enqueue) {
     const uint64_t generation = ++gateGeneration;
+    const uint32_t ahead = std::min(row, calls.headStart());
     DITRON_RETURN_IF_ERROR(world.runRanks([&](runtime::Rank &rank) -> Status {
       PerRank &own = ranks[rank.id()];
       runtime::Stream &stream = rank.stream();
@@ -82,13 +81,13 @@ private:
         DITRON_RETURN_IF_ERROR(stream.fill(own.flush, static_cast<int>(generation & 0x7f), flushBytes));
       DITRON_RETURN_IF_ERROR(stream.signalWait(gate.on(rank.id()), runtime::Compare::GreaterEqual, generation));
       DITRON_RETURN_IF_ERROR(stream.record(own.begin));
-      for (uint32_t call = 0; call < std::min(row, headStart); ++call)
+      for (uint32_t call = 0; call < ahead; ++call)
         DITRON_RETURN_IF_ERROR(enqueue(rank.id()));
       DITRON_RETURN_IF_ERROR(rank.hostBarrier());
       if (rank.id() == 0)
         for (uint32_t each = 0; each < world.numRanks(); ++each)
           DITRON_RETURN_IF_ERROR(own.opener.signalWrite(gate.on(each), generation));
-      for (uint32_t call = headStart; call < row; ++call)
+      for (uint32_t call = ahead; call < row; ++call)
         DITRON_RETURN_IF_ERROR(enqueue(rank.id()));
       DITRON_RETURN_IF_ERROR(stream.record(own.end));
       DITRON_RETURN_IF_ERROR(stream.synchronize());

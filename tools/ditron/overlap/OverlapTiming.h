@@ -22,6 +22,9 @@ public:
   virtual ~TimedCalls() = default;
   /// Enqueues one call on a rank.
   virtual Status enqueue(uint32_t id) = 0;
+  /// How many calls are enqueued on each rank before any begins, so that GPUs never run dry at the start. What they consist of has to fit into the
+  /// queues of the hardware: whoever enqueues more waits for the GPU, and nothing begins.
+  virtual uint32_t headStart() const { return 4; }
 };
 
 /// Calls so short that a captured graph has many of them: what its launch costs is shared by all. An entry of what timeShortCalls gives is of
@@ -30,6 +33,7 @@ class ShortCalls : public TimedCalls {
 public:
   virtual Status enqueueOne(uint32_t id) = 0;
   Status enqueue(uint32_t id) final;
+  uint32_t headStart() const final { return 1; }
 };
 
 struct OverlapTimes {
