@@ -198,6 +198,7 @@ Expected<package::Variant *> PackageBuilder::add(const VariantOrder &order, cons
   options.target = order.target;
   options.numWarps = launch.warps();
   options.numStages = launch.stages();
+  options.residentBlocks = launch.residentBlocks;
   options.debug = launch.debug;
   options.knobs = knobs;
   options.knobs.ptxas.clear();

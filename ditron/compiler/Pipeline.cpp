@@ -135,6 +135,9 @@ void annotateModule(mlir::ModuleOp module, const CompileOptions &options, target
     module->setAttr(dgpu::wgmmaAttrName, builder.getUnitAttr());
     module->setAttr(dgpu::tmaAttrName, builder.getUnitAttr());
   }
+  if (options.residentBlocks > 1)
+    module->setAttr(dgpu::residentBlocksAttrName,
+                    builder.getI32IntegerAttr(static_cast<int32_t>(options.residentBlocks)));
   if (options.knobs.boundWaits)
     module->setAttr(dgpu::boundWaitsAttrName, builder.getUnitAttr());
   if (options.knobs.traceGpu)

@@ -128,6 +128,7 @@ Expected<runtime::Kernel> Jit::State::variant(const KernelFunction::Storage &fun
   compile.target = target;
   compile.numWarps = options.warps();
   compile.numStages = options.stages();
+  compile.residentBlocks = options.residentBlocks;
   compile.debug = options.debug;
   compile.knobs = knobs;
   const VariantRequest request = {function.source, function.interface.name, signature.str(), compile};

@@ -44,9 +44,11 @@ Expected<runtime::KernelReference> libraryKernel(std::string_view source, std::s
 Expected<PreparedCall> PreparedCall::create(runtime::KernelProvider &kernels, runtime::Rank &rank,
                                             const KernelCall &call) {
   DITRON_ASSIGN_OR_RETURN(const runtime::KernelReference reference, libraryKernel(call.source, call.kernel));
-  DITRON_ASSIGN_OR_RETURN(const runtime::Specialisation variant,
-                          kernels.specialise(reference, {.positional = {}, .keywords = call.arguments},
-                                             {.numWarps = call.numWarps, .numStages = call.numStages}));
+  DITRON_ASSIGN_OR_RETURN(
+      const runtime::Specialisation variant,
+      kernels.specialise(
+          reference, {.positional = {}, .keywords = call.arguments},
+          {.numWarps = call.numWarps, .numStages = call.numStages, .residentBlocks = call.residentBlocks}));
   PreparedCall prepared;
   DITRON_ASSIGN_OR_RETURN(
       prepared.launch,

@@ -47,6 +47,7 @@ struct KernelCall {
   std::array<uint32_t, 3> grid = {1, 1, 1};
   uint32_t numWarps = 4;
   uint32_t numStages = 1;
+  uint32_t residentBlocks = 1; ///< As of runtime::LaunchOptions.
 };
 
 /// A call whose variant is there and loaded and whose arguments are bound: enqueue() only launches, as often as wanted. Copies share

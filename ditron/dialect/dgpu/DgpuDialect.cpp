@@ -85,6 +85,7 @@ LogicalResult DgpuDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       {publishWaitsAttrName, Unit, "the module", isModule},
       {noteEventsAttrName, Unit, "the module", isModule},
       {boundWaitsAttrName, Unit, "the module", isModule},
+      {residentBlocksAttrName, Integer, "the module", isModule},
       {changesTensorMapsAttrName, Unit, "the module", isModule},
       {sumsHalvesAttrName, Unit, "the module", isModule},
       {partitionsAttrName, Integer, "the branch between partitions", isBranch},

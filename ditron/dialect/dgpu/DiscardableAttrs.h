@@ -30,6 +30,8 @@ inline constexpr llvm::StringLiteral publishWaitsAttrName = "dgpu.publish_waits"
 inline constexpr llvm::StringLiteral noteEventsAttrName = "dgpu.note_events";
 /// Unit, of the module: they also give up after a time limit and report (test mode of targets that cannot see a deadlock).
 inline constexpr llvm::StringLiteral boundWaitsAttrName = "dgpu.bound_waits";
+/// i32 of the module: for so many blocks a multiprocessor shall have registers at once; 1 where it is not there.
+inline constexpr llvm::StringLiteral residentBlocksAttrName = "dgpu.resident_blocks";
 /// Unit, of a lowered module that changes tensor maps, which needs a later PTX version than the rest.
 inline constexpr llvm::StringLiteral changesTensorMapsAttrName = "dgpu.changes_tensor_maps";
 /// Unit, of a lowered module that sums halves over ranks in f32, which needs PTX 8.2.

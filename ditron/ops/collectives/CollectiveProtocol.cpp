@@ -13,8 +13,15 @@ void CollectiveProtocol::appendReduction(KernelCall &call) const {
   call.arguments.emplace_back("SCALED", options().scale.has_value());
 }
 
-Expected<CollectiveCall> CollectiveProtocol::oneLaunch(runtime::Rank &rank, const KernelCall &call) const {
+/// On a multiprocessor.
+static constexpr uint32_t mostWarps = 64;
+
+Expected<CollectiveCall> CollectiveProtocol::oneLaunch(runtime::Rank &rank, KernelCall call) const {
   CollectiveCall made;
+  // More blocks than multiprocessors are meant to run together; one behind the other they would only take longer.
+  if (!rank.world().machine())
+    call.residentBlocks = std::min(static_cast<uint32_t>(ceilDivide(call.grid[0], rank.attributes().multiprocessors)),
+                                   mostWarps / call.numWarps);
   DITRON_ASSIGN_OR_RETURN(made.first, PreparedCall::create(*setting.kernels, rank, call));
   made.last = made.first;
   DITRON_ASSIGN_OR_RETURN(made.in, made.first.pointerParameter("x_ptr"));

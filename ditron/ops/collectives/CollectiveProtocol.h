@@ -67,7 +67,7 @@ protected:
   /// REDUCTION, SCALED and scale.
   void appendReduction(KernelCall &call) const;
   /// With parameters x_ptr and out_ptr.
-  Expected<CollectiveCall> oneLaunch(runtime::Rank &rank, const KernelCall &call) const;
+  Expected<CollectiveCall> oneLaunch(runtime::Rank &rank, KernelCall call) const;
   /// In which sums of some of the ranks travel. They are rounded to the elements' type, as NCCL's are, but where too little of them would be
   /// left: in fp8, and where a sum of integers is divided at the end.
   DataType partialSumType() const;

@@ -62,6 +62,11 @@ std::vector<std::unique_ptr<Pass>> NvptxTargetInfo::assemblerPasses() const {
 LogicalResult NvptxTargetInfo::prepareModule(ModuleOp module) {
   numWarps = launchWarpsOf(module);
   module.walk([&](dgpu::WarpSpecializeOp op) { clusterBlocks = op.getClusterBlocks(); });
+  // Warps that give registers to others have counted on all of a multiprocessor's.
+  residentBlocks = 1;
+  if (auto blocks = module->getAttrOfType<IntegerAttr>(dgpu::residentBlocksAttrName);
+      blocks && numWarps == dgpu::numWarpsOf(module))
+    residentBlocks = static_cast<uint32_t>(blocks.getInt());
   boundsWaits = module->hasAttr(dgpu::boundWaitsAttrName);
   notesEvents = module->hasAttr(dgpu::noteEventsAttrName);
   // A trace of a run that hangs shows what is still waited for.
@@ -115,9 +120,9 @@ LogicalResult NvptxTargetInfo::finishKernel(LLVM::LLVMFuncOp kernel) {
   Builder builder(kernel.getContext());
   // The block size is exact: LLVM bounds thread ids by it, ptxas registers.
   SmallVector<Attribute> attributes{builder.getStrArrayAttr({"nvvm.reqntid", std::to_string(numWarps * warpSize())})};
-  // One block must fit, and no more: unless that is said, ptxas saves registers by moving additions between the loads that should all be on their
-  // way before the first is waited for; and warps give registers to others only if the kernel says how many it has at its entry.
-  attributes.push_back(builder.getStrArrayAttr({"nvvm.minctasm", "1"}));
+  // Mostly one block must fit, and no more: unless that is said, ptxas saves registers by moving additions between the loads that should all be on
+  // their way before the first is waited for; and warps give registers to others only if the kernel says how many it has at its entry.
+  attributes.push_back(builder.getStrArrayAttr({"nvvm.minctasm", std::to_string(residentBlocks)}));
   if (clusterBlocks > 1)
     attributes.push_back(builder.getStrArrayAttr({"nvvm.cluster_dim", fmt::format("{},1,1", clusterBlocks)}));
   kernel.setPassthroughAttr(builder.getArrayAttr(attributes));
