@@ -25,6 +25,10 @@ std::optional<runtime::Pointer> unlessNull(const void *address, DataType type) {
 Expected<ops::AttentionProblem> toProblem(const ditron_attention_options_t &options) {
   constexpr std::string_view name = "ditron_attention_options_t";
   ops::AttentionProblem problem;
+  DITRON_RETURN_IF_ERROR(checkFlags(name, {{"causal", options.causal},
+                                           {"windowed", options.windowed},
+                                           {"rows_first", options.rows_first},
+                                           {"values_transposed", options.values_transposed}}));
   DITRON_ASSIGN_OR_RETURN(problem.dtype, elementType(options.dtype, name));
   problem.heads = options.heads;
   problem.kvHeads = unlessZero(options.kv_heads).value_or(options.heads);
@@ -56,8 +60,8 @@ Expected<ops::AttentionProblem> withShape(ops::AttentionProblem problem, const d
   if (problem.pages)
     problem.pages->count = shape.pages;
   else if (shape.pages != 0)
-    return invalidArgument(fmt::format("{} pages of K and V are given, and page_size was 0: the operator was made "
-                                       "for K and V without pages",
+    return invalidArgument(fmt::format("{} pages of K and V are given, and page_size was 0: of an operator for K and V "
+                                       "without pages 0 are accepted",
                                        shape.pages));
   return problem;
 }
@@ -114,7 +118,9 @@ using Decode = std::variant<OfRanks<ops::AttentionDecode>, ops::ShardedAttention
 Expected<Decode> makeDecode(runtime::World &world, runtime::KernelProvider &kernels,
                             const ditron_attention_decode_options_t &all) {
   ops::DecodeProblem problem;
-  DITRON_ASSIGN_OR_RETURN(problem.dtype, elementType(all.dtype, "ditron_attention_decode_options_t"));
+  constexpr std::string_view name = "ditron_attention_decode_options_t";
+  DITRON_RETURN_IF_ERROR(checkFlags(name, {{"over_ranks", all.over_ranks}}));
+  DITRON_ASSIGN_OR_RETURN(problem.dtype, elementType(all.dtype, name));
   problem.batch = all.max_batch;
   problem.heads = all.heads;
   problem.kvHeads = unlessZero(all.kv_heads).value_or(all.heads);

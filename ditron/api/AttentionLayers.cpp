@@ -22,6 +22,10 @@ constexpr std::string_view layerName = "layer";
 
 Expected<ops::TensorParallelAttentionOptions> toOptions(const ditron_tensor_parallel_attention_options_t &all) {
   ops::TensorParallelAttentionOptions options;
+  DITRON_RETURN_IF_ERROR(checkFlags(optionsName, {{"rotary_interleaved", all.rotary_interleaved},
+                                                  {"qkv_bias", all.qkv_bias},
+                                                  {"dealt", all.dealt},
+                                                  {"unfused", all.unfused}}));
   DITRON_ASSIGN_OR_RETURN(options.dtype, elementType(all.dtype, optionsName));
   options.hidden = all.hidden;
   options.heads = all.heads;
@@ -62,6 +66,8 @@ Expected<ops::TensorParallelAttentionOperands> toOperands(const ops::TensorParal
 
 Expected<ops::SequenceParallelAttentionOptions> toOptions(const ditron_sequence_parallel_attention_options_t &all) {
   ops::SequenceParallelAttentionOptions options;
+  DITRON_RETURN_IF_ERROR(checkFlags(sequenceOptionsName,
+                                    {{"not_causal", all.not_causal}, {"rotary_interleaved", all.rotary_interleaved}}));
   DITRON_ASSIGN_OR_RETURN(options.dtype, elementType(all.dtype, sequenceOptionsName));
   options.batch = all.batch == 0 ? 1 : all.batch;
   options.hidden = all.hidden;

@@ -53,6 +53,13 @@ Status checkGiven(const void *pointer, std::string_view what) {
   return pointer ? Status::ok() : invalidArgument(fmt::format("{} is null", what));
 }
 
+Status checkFlags(std::string_view type, std::initializer_list<Flag> flags) {
+  for (const auto &[name, value] : flags)
+    if (value > 1)
+      return invalidArgument(fmt::format("{}: {} is {}; 0 and 1 are accepted", type, name, value));
+  return Status::ok();
+}
+
 Status checkStructSize(const void *given, size_t givenSize, size_t knownSize, std::string_view type) {
   if (givenSize <= sizeof(size_t))
     return invalidArgument(fmt::format("{}: struct_size is {}; DITRON_INIT sets it to {}", type, givenSize, knownSize));

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 
 namespace ditron::api {
@@ -27,6 +28,11 @@ ditron_status_t guarded(const std::function<Status()> &body);
 
 /// An error that says so when a pointer that must not be null is.
 Status checkGiven(const void *pointer, std::string_view what);
+
+/// A member of an options struct that says yes or no: its name and its value.
+using Flag = std::pair<const char *, uint32_t>;
+/// Refuses values that are neither 0 nor 1: whoever gives another one takes the member for a count.
+Status checkFlags(std::string_view type, std::initializer_list<Flag> flags);
 
 /// Refuses sizes that no version of the structure has, and members from the future that are not zero.
 Status checkStructSize(const void *given, size_t givenSize, size_t knownSize, std::string_view type);

@@ -20,6 +20,7 @@ Expected<ops::RouterScore> toScore(ditron_router_score_t score, std::string_view
 /// What the options of routing and of the layers have in common.
 template <typename Given, typename Options>
 Status convertRouter(const Given &given, std::string_view name, Options &options) {
+  DITRON_RETURN_IF_ERROR(checkFlags(name, {{"not_normalized", given.not_normalized}}));
   DITRON_ASSIGN_OR_RETURN(options.dtype, elementType(given.dtype, name));
   DITRON_ASSIGN_OR_RETURN(options.score, toScore(given.score, name));
   options.experts = given.experts;
@@ -171,6 +172,8 @@ ditron_status_t ditron_grouped_gemm_create(ditron_context_h context, const ditro
     DITRON_ASSIGN_OR_RETURN(const ditron_grouped_gemm_options_t all, readStruct(options, name));
     ops::GroupedGemmProblem problem;
     DITRON_ASSIGN_OR_RETURN(problem.dtype, elementType(all.dtype, name));
+    DITRON_RETURN_IF_ERROR(
+        checkFlags(name, {{"weights_plain", all.weights_plain}, {"block_scales", all.block_scales}}));
     problem.resultType = ops::defaultResultType(problem.dtype);
     if (all.result_dtype != DITRON_I1) {
       DITRON_ASSIGN_OR_RETURN(problem.resultType, toDataType(all.result_dtype, name));
@@ -232,6 +235,10 @@ ditron_status_t ditron_tensor_parallel_moe_create(ditron_context_h context,
     DITRON_ASSIGN_OR_RETURN(const ditron_tensor_parallel_moe_options_t all, readStruct(options, name));
     ops::TensorParallelMoeOptions converted;
     DITRON_RETURN_IF_ERROR(convertRouter(all, name, converted));
+    DITRON_RETURN_IF_ERROR(checkFlags(name, {{"replicated", all.replicated},
+                                             {"unfused", all.unfused},
+                                             {"training", all.training},
+                                             {"gradients_set", all.gradients_set}}));
     converted.inner = all.inner;
     converted.maxTokensPerRank = all.max_tokens_per_rank;
     converted.tokens = all.replicated ? ops::MoeTokens::Replicated : ops::MoeTokens::Dealt;
@@ -282,6 +289,8 @@ ditron_status_t ditron_expert_parallel_moe_create(ditron_context_h context,
     DITRON_ASSIGN_OR_RETURN(const ditron_expert_parallel_moe_options_t all, readStruct(options, name));
     ops::ExpertParallelMoeOptions converted;
     DITRON_RETURN_IF_ERROR(convertRouter(all, name, converted));
+    DITRON_RETURN_IF_ERROR(
+        checkFlags(name, {{"fp8", all.fp8}, {"training", all.training}, {"gradients_set", all.gradients_set}}));
     converted.inner = all.inner;
     converted.sharedInner = all.shared_inner;
     converted.maxTokens = all.max_tokens;

@@ -78,6 +78,7 @@ Status completeOptions(ditron_operator_options_t &options) {
   static_assert(static_cast<int>(ops::Scaling::Vector) == DITRON_SCALES_VECTOR &&
                 static_cast<int>(ops::Activation::SwiGlu) == DITRON_ACTIVATION_SWIGLU);
   constexpr std::string_view type = "ditron_operator_options_t";
+  DITRON_RETURN_IF_ERROR(checkFlags(type, {{"weight_transposed", options.weight_transposed}}));
   for (const ditron_dtype_t each : {options.dtype, options.result_dtype, options.bias_dtype})
     DITRON_RETURN_IF_ERROR(toDataType(each, type).status());
   for (const auto &[name, value, most] :
@@ -203,8 +204,9 @@ Expected<std::unique_ptr<ditron_plan>> makePlan(const std::shared_ptr<Operator> 
   const bool gathers = op->gathers();
   const auto [m, n, k] = std::tuple(given.m, given.n, given.k);
   if (gathers ? k != options.k : n != options.n)
-    return invalidArgument(gathers ? fmt::format("k is {}; the operator was made for {}", k, options.k)
-                                   : fmt::format("n is {}; the operator was made for {}", n, options.n));
+    return invalidArgument(gathers
+                               ? fmt::format("k is {}; {} is accepted, for which the operator was made", k, options.k)
+                               : fmt::format("n is {}; {} is accepted, for which the operator was made", n, options.n));
   const ops::GemmEpilogue epilogue = epilogueOf(options);
   const int64_t columns = epilogue.resultColumns(n);
   auto made = std::make_unique<ditron_plan>();

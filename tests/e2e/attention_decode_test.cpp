@@ -262,7 +262,7 @@ TEST_F(AttentionDecodeTest, RefusesWhatItCannotDo) {
   EXPECT_THAT(message([](P p, O, Q) { p.softCap = 1e30; }), HasSubstr("scores capped at 1e+30; caps from"));
   EXPECT_THAT(message([&](P, O o, Q) { o.sinks = words; }), HasSubstr("sinks"));
   EXPECT_THAT(message([](P p, O, Q) { p.kvHeads = 3; }), HasSubstr("4 heads on 3 heads of K and V"));
-  EXPECT_THAT(message([](P p, O, Q) { p.batch = 5000; }), HasSubstr("batch 5000; at most 4096 is accepted"));
+  EXPECT_THAT(message([](P p, O, Q) { p.batch = 5000; }), HasSubstr("batch is 5000; 1 to 4096 are accepted"));
   EXPECT_THAT(message([](P p, O, Q) { p.dtype = DataType::F32; }), HasSubstr("bf16 and fp16 are accepted"));
   EXPECT_THAT(message([](P p, O, Q) { p.keys = {}; }), HasSubstr("KeyLayout says where they lie"));
   EXPECT_THAT(message([](P p, O, Q) { p.keys.pageSize = 16; }), HasSubstr("table"));

@@ -224,7 +224,7 @@ TEST_F(MoeLayer, WhatIsRefused) {
   EXPECT_THAT(TensorParallelMoe::create(world(), sharedJit(), options, std::vector<TensorParallelMoeWeights>(3))
                   .status()
                   .message(),
-              HasSubstr("32 inner columns do not divide by 3 ranks"));
+              HasSubstr("32 inner columns over 3 ranks, which must divide them"));
   options.topK = 5;
   EXPECT_THAT(TensorParallelMoe::create(world(), sharedJit(), options, {}).status().message(),
               HasSubstr("topK is 5 of 4 experts"));

@@ -290,7 +290,7 @@ TEST_F(SequenceParallelAttentionTest, RefusesWhatItCannotDo) {
   options.normEpsilon = 1e-5;
   options.cache = ops::SpreadKeyCache{};
   EXPECT_THAT(statusOf(SequenceParallelAttention::create(world(), sharedJit(), options)).message(),
-              HasSubstr("a cache of 0 keys of a sequence"));
+              HasSubstr("maxKeys is 0; 1 to 2147483647 are accepted"));
   options.cache->maxKeys = 4;
   auto other = SequenceParallelAttention::create(world(), sharedJit(), options);
   ASSERT_OK(other);

@@ -336,7 +336,8 @@ TEST_F(TensorParallelAttentionTest, RefusesWhatItCannotDo) {
   EXPECT_THAT(message([](Options &o, auto &) { o.rotary.dim = 5; }),
               HasSubstr("5 columns of a head are turned by its position; even numbers up to 16"));
   EXPECT_THAT(message([](Options &o, auto &) { o.pageSize = 24; }), HasSubstr("0 pages of 24 keys"));
-  EXPECT_THAT(message([](Options &o, auto &) { o.maxKeys = 0; }), HasSubstr("maxKeys 0; all must be positive"));
+  EXPECT_THAT(message([](Options &o, auto &) { o.maxKeys = 0; }),
+              HasSubstr("maxKeys is 0; 1 to 2147483647 are accepted"));
   EXPECT_THAT(message([](Options &o, auto &) { o.dtype = DataType::F32; }), HasSubstr("bf16 and fp16 are accepted"));
   EXPECT_THAT(message([](Options &o, auto &) { o.normEpsilon = -1e-5; }),
               HasSubstr("the epsilon -1e-05 of a norm; finite ones from 0 on"));

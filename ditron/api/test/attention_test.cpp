@@ -398,19 +398,20 @@ TEST_F(CppAttention, WhatIsWrongIsNamed) {
   Attention attention = context->createAttention(options).value();
   Attention::Shape shape;
   shape.queries = 4;
-  EXPECT_THAT(attention.prepare(shape, {}).message(), HasSubstr("queries 4, keys 0; all must be positive"));
+  EXPECT_THAT(attention.prepare(shape, {}).message(), HasSubstr("keys is 0; 1 to 2147483647 are accepted"));
   shape.keys = 4;
   EXPECT_THAT(attention.enqueue(streams[0], shape, {}).message(), HasSubstr("operand q is a null pointer"));
   shape.pages = 2;
   EXPECT_THAT(attention.prepare(shape, {}).message(), HasSubstr("page_size was 0"));
   shape.pages = 0, shape.packedQueries = 8;
   EXPECT_THAT(attention.prepare(shape, {}).message(), HasSubstr("RowsFirst is accepted"));
-  EXPECT_THAT(attention.prepareBackward({}, {}).message(), HasSubstr("all must be positive"));
+  EXPECT_THAT(attention.prepareBackward({}, {}).message(), HasSubstr("queries is 0; 1 to 2147483647 are accepted"));
   AttentionDecode::Options few;
   EXPECT_THAT(context->createAttentionDecode(few).status().message(), HasSubstr("KeyLayout says where they lie"));
   few.keys = AttentionDecode::Keys::headsFirst(1, 8, 128);
   few.heads = 0;
-  EXPECT_THAT(context->createAttentionDecode(few).status().message(), HasSubstr("heads 0, kvHeads 0"));
+  EXPECT_THAT(context->createAttentionDecode(few).status().message(),
+              HasSubstr("heads is 0; 1 to 2147483647 are accepted"));
   few.heads = 1, few.scale = std::numeric_limits<double>::infinity();
   EXPECT_THAT(context->createAttentionDecode(few).status().message(), HasSubstr("the scale inf"));
   few.scale.reset();

@@ -250,7 +250,7 @@ TEST_F(CppMixture, GradientsOfBothLayersAgree) {
 TEST_F(CppMixture, WhatIsWrongIsNamed) {
   Routing::Options routed;
   routed.experts = 4, routed.topK = 5, routed.maxTokens = 1;
-  EXPECT_THAT(context->createRouting(routed).status().message(), HasSubstr("topK is 5, more than the 4 experts"));
+  EXPECT_THAT(context->createRouting(routed).status().message(), HasSubstr("topK is 5; 1 to 4 are accepted"));
   routed.topK = 1;
   Routing routing = context->createRouting(routed).value();
   EXPECT_THAT(routing.prepare(2).message(), HasSubstr("2 tokens; 1 to 1 (maxTokens) are accepted"));

@@ -2,6 +2,7 @@
 #include "ditron/ops/attention/AttentionArguments.h"
 
 #include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/SizeOptions.h"
 #include "ditron/ops/attention/Heads.h"
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace ditron::ops {
 
 namespace {
 
-constexpr int64_t mostBlocks = 65535, mostElements = std::numeric_limits<int32_t>::max();
+constexpr int64_t mostBlocks = 65535, mostElements = mostSize;
 constexpr uint64_t copyAlignmentBytes = 16;
 
 bool isHeadSize(int64_t dim) {
@@ -22,24 +23,26 @@ bool isHeadSize(int64_t dim) {
 }
 
 Status verifySizes(std::string_view operation, const AttentionProblem &problem) {
-  if (problem.batch < 1 || problem.heads < 1 || problem.kvHeads < 1 || problem.queries < 1 || problem.keys < 1)
-    return invalidArgument(fmt::format("{}: batch {}, heads {}, kvHeads {}, queries {}, keys {}; all must be positive",
-                                       operation, problem.batch, problem.heads, problem.kvHeads, problem.queries,
-                                       problem.keys));
+  DITRON_RETURN_IF_ERROR(verifySizeOptions(operation, {{"batch", problem.batch},
+                                                       {"heads", problem.heads},
+                                                       {"kvHeads", problem.kvHeads},
+                                                       {"queries", problem.queries},
+                                                       {"keys", problem.keys},
+                                                       {"packedQueries", problem.packedQueries.value_or(1)},
+                                                       {"packedKeys", problem.packedKeys.value_or(1)}}));
   DITRON_RETURN_IF_ERROR(verifyHeadGroups(operation, problem.heads, problem.kvHeads));
   for (int64_t dim : {problem.headDim, problem.dimOfValues()})
     if (!isHeadSize(dim))
       return unsupported(
           fmt::format("{}: heads of {} elements; 16, 32, 64, 96, 128, 192 and 256 are accepted", operation, dim));
-  if (problem.batch * problem.heads > mostBlocks)
-    return invalidArgument(fmt::format("{}: batch {} times heads {}; at most {} are accepted", operation, problem.batch,
-                                       problem.heads, mostBlocks));
-  const int64_t longest =
-      std::max({problem.queries, problem.keys, problem.packedQueries.value_or(0), problem.packedKeys.value_or(0)});
+  DITRON_RETURN_IF_ERROR(
+      verifyProductOfSizes(operation, "all heads", {{"batch", problem.batch}, {"heads", problem.heads}}, mostBlocks));
   const int64_t widest = std::max(problem.headDim, problem.dimOfValues());
-  if (longest * widest > mostElements)
-    return invalidArgument(fmt::format("{}: {} queries and {} keys of {} elements; a head may have {} elements",
-                                       operation, problem.queries, problem.keys, widest, mostElements));
+  for (const SizeOption &rows : {SizeOption{"queries", problem.queries}, SizeOption{"keys", problem.keys},
+                                 SizeOption{"packedQueries", problem.packedQueries.value_or(0)},
+                                 SizeOption{"packedKeys", problem.packedKeys.value_or(0)}})
+    DITRON_RETURN_IF_ERROR(
+        verifyProductOfSizes(operation, "elements of a head", {rows, {"headDim", widest}}, mostElements));
   return Status::ok();
 }
 
@@ -116,10 +119,16 @@ Status verifyAttention(std::string_view operation, const AttentionProblem &probl
     return unsupported(fmt::format("{}: packed rows lie HeadsFirst; RowsFirst is accepted", operation));
   if (problem.packedKeys && problem.pages)
     return invalidArgument(fmt::format("{}: keys are packed and in pages; one of the two is accepted", operation));
-  if (problem.pages && (problem.pages->size < 16 || problem.pages->size % 16 != 0 || problem.pages->count < 1))
+  if (!problem.pages)
+    return Status::ok();
+  if (problem.pages->size < 16 || problem.pages->size % 16 != 0 || problem.pages->count < 1)
     return unsupported(fmt::format("{}: {} pages of {} rows; at least one is accepted, of a multiple of 16 rows",
                                    operation, problem.pages->count, problem.pages->size));
-  return Status::ok();
+  DITRON_RETURN_IF_ERROR(
+      verifySizeOptions(operation, {{"pages", problem.pages->count}, {"pageSize", problem.pages->size}}));
+  return verifyProductOfSizes(
+      operation, "elements of a page of a head",
+      {{"pageSize", problem.pages->size}, {"headDim", std::max(problem.headDim, problem.dimOfValues())}}, mostElements);
 }
 
 Status verifyAttentionPlan(std::string_view operation, const AttentionProblem &problem, const AttentionPlan &plan) {

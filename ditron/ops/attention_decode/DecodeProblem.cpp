@@ -2,6 +2,7 @@
 #include "ditron/ops/attention_decode/DecodeProblem.h"
 
 #include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/SizeOptions.h"
 #include "ditron/ops/attention/AttentionArguments.h"
 #include "ditron/ops/attention/Heads.h"
 
@@ -53,14 +54,14 @@ Status verifyHeadSize(std::string_view operation, int64_t size, int64_t most) {
 }
 
 Status verifyLayout(std::string_view operation, const KeyLayout &keys) {
-  if (keys.pageSize < 0 || keys.pageStride < 0 || keys.rowStride < 0 || keys.headStride < 0 || keys.tableStride < 0)
-    return invalidArgument(
-        fmt::format("{}: pages of {} keys, strides of pages {}, rows {}, heads {}, and of the table {}; none may "
-                    "be negative",
-                    operation, keys.pageSize, keys.pageStride, keys.rowStride, keys.headStride, keys.tableStride));
+  DITRON_RETURN_IF_ERROR(verifySizeOptions(operation, {{"pageSize", keys.pageSize, 0},
+                                                       {"pageStride", keys.pageStride, 0, mostElementsOfOperand},
+                                                       {"rowStride", keys.rowStride, 0, mostElementsOfOperand},
+                                                       {"headStride", keys.headStride, 0, mostElementsOfOperand},
+                                                       {"tableStride", keys.tableStride, 0}}));
   if (keys.rowStride == 0)
-    return invalidArgument(
-        fmt::format("{}: keys 0 elements apart; KeyLayout says where they lie, and it is not given", operation));
+    return invalidArgument(fmt::format("{}: rowStride is 0; KeyLayout says where they lie, 1 to {} are accepted",
+                                       operation, mostElementsOfOperand));
   return Status::ok();
 }
 
@@ -142,11 +143,13 @@ DecodePlan chooseDecodePlan(const DecodeProblem &problem, const runtime::DeviceA
 
 Status verifyDecode(std::string_view operation, const DecodeProblem &problem, const DecodePlan &plan) {
   DITRON_RETURN_IF_ERROR(verifyHalfOperands(operation, problem.dtype));
-  if (problem.batch < 1 || problem.heads < 1 || problem.kvHeads < 1 || problem.queries < 1)
-    return invalidArgument(fmt::format("{}: batch {}, heads {}, kvHeads {}, queries {}; all must be positive",
-                                       operation, problem.batch, problem.heads, problem.kvHeads, problem.queries));
-  if (problem.batch > mostBatch)
-    return invalidArgument(fmt::format("{}: batch {}; at most {} is accepted", operation, problem.batch, mostBatch));
+  DITRON_RETURN_IF_ERROR(verifySizeOptions(operation, {{"batch", problem.batch, 1, mostBatch},
+                                                       {"heads", problem.heads},
+                                                       {"kvHeads", problem.kvHeads},
+                                                       {"queries", problem.queries}}));
+  DITRON_RETURN_IF_ERROR(verifyProductOfSizes(
+      operation, "rows of Q", {{"batch", problem.batch}, {"heads", problem.heads}, {"queries", problem.queries}},
+      mostSize));
   DITRON_RETURN_IF_ERROR(verifyHeadGroups(operation, problem.heads, problem.kvHeads));
   DITRON_RETURN_IF_ERROR(verifyOptions(operation, problem));
   if (!isTileSize(plan.blockN))

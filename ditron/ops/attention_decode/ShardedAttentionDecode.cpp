@@ -2,6 +2,7 @@
 #include "ditron/ops/attention_decode/ShardedAttentionDecode.h"
 
 #include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/SizeOptions.h"
 
 #include <fmt/format.h>
 
@@ -25,8 +26,10 @@ Expected<ShardedAttentionDecode> ShardedAttentionDecode::create(runtime::World &
     return unsupported(fmt::format("{}: a window of {} keys; a rank does not know which keys of other ranks are behind "
                                    "its own, so none is accepted",
                                    operation, *problem.window));
-  if (options.concurrentCalls == 0)
-    return invalidArgument(fmt::format("{}: 0 concurrent calls; at least 1 is accepted", operation));
+  // Each waits on a multiprocessor of its own at least.
+  DITRON_RETURN_IF_ERROR(
+      verifySizeOptions(operation, {{"concurrentCalls", options.concurrentCalls, 1,
+                                     world.rank(world.localRanks().front()).attributes().multiprocessors}}));
   op.optionValues = options;
   op.world = &world;
   op.kernels = &kernels;

@@ -2,6 +2,7 @@
 #include "ditron/ops/layers/ExpertParallelMoe.h"
 
 #include "ditron/ops/Gemm.h"
+#include "ditron/ops/SizeOptions.h"
 #include "ditron/ops/moe/BlockScales.h"
 #include "ditron/ops/plans/PlanTable.h"
 
@@ -22,10 +23,11 @@ Expected<ExpertParallelMoe> ExpertParallelMoe::create(runtime::World &world, run
                                                       const std::vector<ExpertParallelMoeWeights> &weights) {
   DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
   const uint32_t numRanks = world.numRanks();
-  if (options.hidden <= 0 || options.inner <= 0 || options.maxTokens <= 0 || options.sharedInner < 0)
-    return invalidArgument(fmt::format(
-        "{}: hidden is {}, inner {}, maxTokens {}, sharedInner {}; all must be positive, and the last may be 0",
-        operation, options.hidden, options.inner, options.maxTokens, options.sharedInner));
+  // Each inner column is two of a product: its gate, and what that lets through.
+  DITRON_RETURN_IF_ERROR(verifySizeOptions(operation, {{"hidden", options.hidden},
+                                                       {"inner", options.inner, 1, mostSize / 2},
+                                                       {"maxTokens", options.maxTokens},
+                                                       {"sharedInner", options.sharedInner, 0, mostSize / 2}}));
   DITRON_RETURN_IF_ERROR(verifyChoice(operation, options.experts, options.topK));
   if (options.training && options.fp8)
     return unsupported(fmt::format("{}: training with fp8; choose one of the two", operation));

@@ -2,6 +2,7 @@
 #include "ditron/ops/layers/MoeRouter.h"
 
 #include "ditron/ops/Gemm.h"
+#include "ditron/ops/SizeOptions.h"
 
 #include <fmt/format.h>
 
@@ -22,9 +23,7 @@ Status verifyChoice(std::string_view operation, uint32_t experts, uint32_t topK)
 Expected<MoeRouter> MoeRouter::create(runtime::Rank &rank, runtime::KernelProvider &kernels,
                                       const MoeRouterOptions &options, runtime::Pointer router, runtime::Pointer bias) {
   DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
-  if (options.hidden <= 0 || options.maxTokens <= 0)
-    return invalidArgument(fmt::format("{}: hidden is {}, maxTokens {}; both must be positive", operation,
-                                       options.hidden, options.maxTokens));
+  DITRON_RETURN_IF_ERROR(verifySizeOptions(operation, {{"hidden", options.hidden}, {"maxTokens", options.maxTokens}}));
   DITRON_RETURN_IF_ERROR(verifyChoice(operation, options.experts, options.topK));
   DITRON_RETURN_IF_ERROR(verifyPointerType(operation, "router", router, options.dtype));
   if (bias.address)

@@ -1,6 +1,9 @@
 //===- SequenceParallelAttention.cpp - A layer of attention over ranks that have some tokens each ----------------------------===//
 #include "ditron/ops/layers/SequenceParallelAttention.h"
 
+#include "ditron/ops/SizeOptions.h"
+#include "ditron/ops/attention/Heads.h"
+
 #include <fmt/format.h>
 
 namespace ditron::ops {
@@ -19,7 +22,19 @@ int64_t qkvColumns(const SequenceParallelAttentionOptions &options) {
 Expected<SequenceParallelAttention>
 SequenceParallelAttention::create(runtime::World &world, runtime::KernelProvider &kernels, const Options &options) {
   const uint32_t ranks = world.numRanks();
-  if (options.heads < 1 || options.kvHeads < 1 || options.heads % ranks != 0 || options.kvHeads % ranks != 0)
+  DITRON_RETURN_IF_ERROR(verifySizeOptions(operation, {{"batch", options.batch},
+                                                       {"hidden", options.hidden},
+                                                       {"heads", options.heads},
+                                                       {"kvHeads", options.kvHeads},
+                                                       {"maxTokens", options.maxTokens}}));
+  DITRON_RETURN_IF_ERROR(verifyHeadGroups(operation, options.heads, options.kvHeads));
+  DITRON_RETURN_IF_ERROR(verifyPlainHeadSize(operation, options.headDim));
+  DITRON_RETURN_IF_ERROR(verifyProductOfSizes(
+      operation, "columns of a projection",
+      {{"heads and kvHeads", options.heads + 2 * options.kvHeads}, {"headDim", options.headDim}}, mostSize));
+  DITRON_RETURN_IF_ERROR(
+      verifyProductOfSizes(operation, "rows", {{"batch", options.batch}, {"maxTokens", options.maxTokens}}, mostSize));
+  if (options.heads % ranks != 0 || options.kvHeads % ranks != 0)
     return invalidArgument(fmt::format("{}: {} heads and {} of K and V over {} ranks, which must divide both",
                                        operation, options.heads, options.kvHeads, ranks));
   DITRON_RETURN_IF_ERROR(verifyHeadChanges(operation, options.rotary, options.normEpsilon, options.headDim));

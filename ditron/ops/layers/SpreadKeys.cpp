@@ -2,6 +2,7 @@
 #include "ditron/ops/layers/SpreadKeys.h"
 
 #include "ditron/ops/Gemm.h"
+#include "ditron/ops/SizeOptions.h"
 
 #include <fmt/format.h>
 
@@ -24,10 +25,20 @@ Status SpreadKeys::Launch::enqueue(runtime::Stream &stream, const Memory &memory
 Expected<SpreadKeys> SpreadKeys::create(runtime::World &world, runtime::KernelProvider &kernels,
                                         const SpreadKeysOptions &options) {
   const SpreadKeyCache &cache = options.cache;
-  if (cache.maxKeys < 1 || cache.pageSize < 0 || (cache.pageSize > 0) != (cache.pages > 0))
-    return invalidArgument(fmt::format("{}: a cache of {} keys of a sequence, {} pages of {} keys; at least one key is "
-                                       "accepted, and pages of keys or neither",
-                                       operation, cache.maxKeys, cache.pages, cache.pageSize));
+  DITRON_RETURN_IF_ERROR(verifySizeOptions(operation, {{"maxBatch", cache.maxBatch},
+                                                       {"maxKeys", cache.maxKeys},
+                                                       {"pageSize", cache.pageSize, 0},
+                                                       {"pages", cache.pages, 0}}));
+  if ((cache.pageSize > 0) != (cache.pages > 0))
+    return invalidArgument(fmt::format("{}: a cache of {} pages of {} keys; at least one page of at least one key is "
+                                       "accepted, or 0 of 0 for a cache without pages",
+                                       operation, cache.pages, cache.pageSize));
+  DITRON_RETURN_IF_ERROR(verifyProductOfSizes(
+      operation, "elements of the cache",
+      {{"keys", cache.pageSize == 0 ? cache.maxKeys : cache.pageSize},
+       {cache.pageSize == 0 ? "maxBatch" : "pages", cache.pageSize == 0 ? cache.maxBatch : cache.pages},
+       {"kvHeads", options.kvHeads},
+       {"headDim", options.headDim}}));
   SpreadKeys made;
   made.optionValues = options;
   made.world = &world;

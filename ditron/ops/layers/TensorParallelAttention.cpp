@@ -2,6 +2,7 @@
 #include "ditron/ops/layers/TensorParallelAttention.h"
 
 #include "ditron/ops/Gemm.h"
+#include "ditron/ops/SizeOptions.h"
 #include "ditron/ops/attention/Heads.h"
 
 #include <fmt/format.h>
@@ -24,10 +25,14 @@ GemmEpilogue epilogueOf(const Options &options) {
 
 Status verify(const Options &options, size_t ranksWithWeights, uint32_t ranks) {
   DITRON_RETURN_IF_ERROR(verifyHalfOperands(operation, options.dtype));
-  if (options.hidden < 1 || options.heads < 1 || options.kvHeads < 1 || options.maxTokens < 1 || options.maxKeys < 1)
-    return invalidArgument(
-        fmt::format("{}: hidden {}, heads {}, kvHeads {}, maxTokens {}, maxKeys {}; all must be positive", operation,
-                    options.hidden, options.heads, options.kvHeads, options.maxTokens, options.maxKeys));
+  DITRON_RETURN_IF_ERROR(verifySizeOptions(operation, {{"hidden", options.hidden},
+                                                       {"heads", options.heads},
+                                                       {"kvHeads", options.kvHeads},
+                                                       {"maxTokens", options.maxTokens},
+                                                       {"maxBatch", options.maxBatch},
+                                                       {"maxKeys", options.maxKeys},
+                                                       {"pageSize", options.pageSize, 0},
+                                                       {"pages", options.pages, 0}}));
   DITRON_RETURN_IF_ERROR(verifyHeadGroups(operation, options.heads, options.kvHeads));
   DITRON_RETURN_IF_ERROR(verifyPlainHeadSize(operation, options.headDim));
   DITRON_RETURN_IF_ERROR(verifyHeadChanges(operation, options.rotary, options.normEpsilon, options.headDim));
@@ -42,6 +47,15 @@ Status verify(const Options &options, size_t ranksWithWeights, uint32_t ranks) {
     return invalidArgument(fmt::format("{}: {} pages of {} keys; at least one is accepted, of a multiple of 16, or "
                                        "0 of 0 for a cache without pages",
                                        operation, options.pages, options.pageSize));
+  DITRON_RETURN_IF_ERROR(verifyProductOfSizes(
+      operation, "columns of a projection",
+      {{"heads and kvHeads", options.heads + 2 * options.kvHeads}, {"headDim", options.headDim}}, mostSize));
+  DITRON_RETURN_IF_ERROR(verifyProductOfSizes(
+      operation, "elements of the cache",
+      {{"keys", options.pageSize == 0 ? options.maxKeys : options.pageSize},
+       {options.pageSize == 0 ? "maxBatch" : "pages", options.pageSize == 0 ? options.maxBatch : options.pages},
+       {"kvHeads", options.kvHeads},
+       {"headDim", options.headDim}}));
   if (ranksWithWeights != ranks)
     return invalidArgument(
         fmt::format("{}: weights of {} ranks are given; there are {}", operation, ranksWithWeights, ranks));

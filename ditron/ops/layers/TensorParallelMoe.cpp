@@ -1,6 +1,8 @@
 //===- TensorParallelMoe.cpp - A mixture of experts whose every expert is spread over the ranks -----------------------------===//
 #include "ditron/ops/layers/TensorParallelMoe.h"
 
+#include "ditron/ops/SizeOptions.h"
+
 #include <fmt/format.h>
 
 namespace ditron::ops {
@@ -36,13 +38,14 @@ GroupedGemmProblem downProblem(const TensorParallelMoeOptions &options, int64_t 
 Status verifyTensorParallelMoe(std::string_view operation, const TensorParallelMoeOptions &options,
                                size_t ranksWithWeights, uint32_t numRanks) {
   DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
-  if (options.hidden <= 0 || options.inner <= 0 || options.maxTokensPerRank <= 0)
-    return invalidArgument(fmt::format("{}: hidden is {}, inner {}, maxTokensPerRank {}; all must be positive",
-                                       operation, options.hidden, options.inner, options.maxTokensPerRank));
+  // Each inner column is two of a product: its gate, and what that lets through.
+  DITRON_RETURN_IF_ERROR(verifySizeOptions(operation, {{"hidden", options.hidden},
+                                                       {"inner", options.inner, 1, mostSize / 2},
+                                                       {"maxTokensPerRank", options.maxTokensPerRank}}));
   DITRON_RETURN_IF_ERROR(verifyChoice(operation, options.experts, options.topK));
   if (options.inner % numRanks != 0)
     return invalidArgument(
-        fmt::format("{}: {} inner columns do not divide by {} ranks", operation, options.inner, numRanks));
+        fmt::format("{}: {} inner columns over {} ranks, which must divide them", operation, options.inner, numRanks));
   if (ranksWithWeights != numRanks)
     return invalidArgument(
         fmt::format("{}: weights of {} ranks are given; there are {}", operation, ranksWithWeights, numRanks));

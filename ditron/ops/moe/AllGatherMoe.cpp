@@ -3,6 +3,7 @@
 
 #include "ditron/ops/CallSchedule.h"
 #include "ditron/ops/OneLaunchGather.h"
+#include "ditron/ops/SizeOptions.h"
 
 #include <fmt/format.h>
 
@@ -27,9 +28,9 @@ std::vector<runtime::Pointer> inOrder(const AllGatherMoeOperands &operands) {
 Expected<AllGatherMoe> AllGatherMoe::create(runtime::World &world, runtime::KernelProvider &kernels,
                                             const Options &options) {
   DITRON_RETURN_IF_ERROR(world.requireOneNode(operation));
-  if (options.hidden <= 0 || options.columns <= 0 || options.maxTokensPerRank <= 0)
-    return invalidArgument(fmt::format("{}: hidden is {}, columns {}, maxTokensPerRank {}; all must be positive",
-                                       operation, options.hidden, options.columns, options.maxTokensPerRank));
+  DITRON_RETURN_IF_ERROR(verifySizeOptions(
+      operation,
+      {{"hidden", options.hidden}, {"columns", options.columns}, {"maxTokensPerRank", options.maxTokensPerRank}}));
   if (options.topK == 0 || options.topK > mostTopK)
     return invalidArgument(fmt::format("{}: topK is {}; 1 to {} are accepted", operation, options.topK, mostTopK));
   if (options.chunksPerRank == 0 || options.chunksPerRank > mostChunks)

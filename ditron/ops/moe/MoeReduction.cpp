@@ -1,6 +1,8 @@
 //===- MoeReduction.cpp - Rows of experts times their weights, added by token and over the ranks, overlapped ---------------===//
 #include "ditron/ops/moe/MoeReduction.h"
 
+#include "ditron/ops/SizeOptions.h"
+
 #include <cmath>
 #include <fmt/format.h>
 
@@ -43,9 +45,8 @@ Expected<MoeReduction> MoeReduction::create(runtime::World &world, runtime::Kern
   const std::string name(toString(options.result));
   const uint32_t numRanks = world.numRanks();
   DITRON_RETURN_IF_ERROR(world.requireOneNode(operation));
-  if (options.depth <= 0 || options.hidden <= 0 || options.maxTokens <= 0)
-    return invalidArgument(fmt::format("{}: depth is {}, hidden {}, maxTokens {}; all must be positive", operation,
-                                       options.depth, options.hidden, options.maxTokens));
+  DITRON_RETURN_IF_ERROR(verifySizeOptions(
+      operation, {{"depth", options.depth}, {"hidden", options.hidden}, {"maxTokens", options.maxTokens}}));
   if (options.partialType && *options.partialType != options.resultType && *options.partialType != DataType::F32)
     return unsupported(fmt::format("{}: partial results of type {}; {} and fp32 are accepted", operation,
                                    ditron::toString(*options.partialType), ditron::toString(options.resultType)));

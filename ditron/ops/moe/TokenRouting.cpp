@@ -1,9 +1,8 @@
 //===- TokenRouting.cpp - Choosing experts, sorting slots and adding rows of the caller's -----------------------------------===//
 #include "ditron/ops/moe/TokenRouting.h"
 
+#include "ditron/ops/SizeOptions.h"
 #include "ditron/ops/moe/GroupedGemm.h"
-
-#include <fmt/format.h>
 
 namespace ditron::ops {
 
@@ -13,11 +12,9 @@ constexpr std::string_view operation = "TokenRouting";
 
 Expected<TokenRouting> TokenRouting::create(runtime::Rank &rank, runtime::KernelProvider &kernels,
                                             const TokenRoutingOptions &options) {
-  if (options.topK > options.experts)
-    return invalidArgument(
-        fmt::format("{}: topK is {}, more than the {} experts", operation, options.topK, options.experts));
-  if (options.hidden < 0)
-    return invalidArgument(fmt::format("{}: hidden is {}; 0 and more are accepted", operation, options.hidden));
+  DITRON_RETURN_IF_ERROR(verifySizeOptions(operation, {{"experts", options.experts, 1, mostExperts},
+                                                       {"topK", options.topK, 1, options.experts},
+                                                       {"hidden", options.hidden, 0}}));
   DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
   TokenRouting made;
   made.optionValues = options;

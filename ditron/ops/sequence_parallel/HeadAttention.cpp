@@ -2,6 +2,7 @@
 #include "ditron/ops/sequence_parallel/HeadAttention.h"
 
 #include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/SizeOptions.h"
 #include "ditron/ops/attention/Heads.h"
 #include "ditron/support/TargetName.h"
 
@@ -38,17 +39,15 @@ double HeadAttentionProblem::scaleOfScores() const { return ops::scaleOfScores(s
 
 Status verifyHeads(std::string_view operation, const HeadAttentionProblem &problem) {
   DITRON_RETURN_IF_ERROR(verifyHalfOperands(operation, problem.dtype));
-  if (problem.batch < 1 || problem.heads < 1 || problem.kvHeads < 1 || problem.tokens < 1)
-    return invalidArgument(fmt::format("{}: batch {}, heads {}, kvHeads {}, tokens {}; all must be positive", operation,
-                                       problem.batch, problem.heads, problem.kvHeads, problem.tokens));
+  constexpr int64_t mostTokens = int64_t{1} << 30; // positions are 32 bits wide
+  DITRON_RETURN_IF_ERROR(verifySizeOptions(operation, {{"batch", problem.batch},
+                                                       {"heads", problem.heads},
+                                                       {"kvHeads", problem.kvHeads},
+                                                       {"tokens", problem.tokens, 1, mostTokens}}));
   DITRON_RETURN_IF_ERROR(verifyHeadGroups(operation, problem.heads, problem.kvHeads));
   DITRON_RETURN_IF_ERROR(verifyPlainHeadSize(operation, problem.headDim));
   if (problem.scaleOfScores() <= 0)
     return unsupported(fmt::format("{}: the scale {}; positive ones are accepted", operation, problem.scaleOfScores()));
-  constexpr int64_t mostTokens = int64_t{1} << 30; // positions are 32 bits wide
-  if (problem.tokens > mostTokens)
-    return invalidArgument(
-        fmt::format("{}: {} tokens; at most {} are accepted", operation, problem.tokens, mostTokens));
   return problem.tile.verify(operation);
 }
 
