@@ -4,6 +4,7 @@ from . import _native
 from ._collectives import _count
 from ._errors import InvalidArgumentError
 from ._named import NamedOperands, rows_of
+from ._sizes import check_counts, check_sizes
 from ._transfers import _element_type
 from ._values import BY_SIGNATURE
 
@@ -43,6 +44,8 @@ class Attention(_Attention):
     def __init__(self, world, heads, head_dim, dtype, *, kv_heads=None, value_dim=None, scale=None, causal=False, window=None, soft_cap=None,
                  rows_first=False, page_size=0, values_transposed=False):
         self.type = _element_type(self.name, dtype)
+        check_sizes(self.name, heads=heads, kv_heads=kv_heads or heads, head_dim=head_dim, value_dim=value_dim or head_dim)
+        check_sizes(self.name, least=0, page_size=page_size, window=window or 0)
         self.heads, self.kv_heads, self.head_dim, self.value_dim = heads, kv_heads or heads, head_dim, value_dim or head_dim
         self.rows_first, self.page_size, self.values_transposed = rows_first, page_size, values_transposed
         super().__init__(world, _native.attention_create, _native.attention_destroy, BY_SIGNATURE[self.type].number, heads, self.kv_heads, head_dim,
@@ -59,14 +62,20 @@ class Attention(_Attention):
             if len(tensor.shape) != dimensions:
                 raise InvalidArgumentError(f"{self.name}: {word} is {list(tensor.shape)}; {dimensions} dimensions are accepted")
         at = 1 if self.rows_first else 2
+        if q.shape[0] == 0:
+            raise InvalidArgumentError(f"{self.name}: q is {list(q.shape)}; 1 and more {'rows' if offsets is not None else 'batches'} are accepted")
         batch, queries, packed_queries = q.shape[0], q.shape[at if offsets is None else 0], 0
         if offsets is not None:
             batch, packed_queries, queries = _count(offsets) - 1, q.shape[0], max_queries or q.shape[0]
+            if batch < 1:
+                raise InvalidArgumentError(f"{self.name}: query_offsets is {list(offsets.shape)}; [batch + 1] of 1 and more batches is accepted")
         pages = packed_keys = 0
         if self.page_size:
             if table is None:
                 raise InvalidArgumentError(f"{self.name}: block_table is missing, which says where the pages of each batch are")
-            pages, keys = k.shape[0], _count(table) // batch * self.page_size
+            if len(table.shape) != 2 or table.shape[0] != batch or table.shape[1] == 0:
+                raise InvalidArgumentError(f"{self.name}: block_table is {list(table.shape)}; [{batch}, n] is accepted, n pages of each batch, 1 and more")
+            pages, keys = k.shape[0], table.shape[1] * self.page_size
             own = self.rows(pages, self.kv_heads, self.page_size, self.head_dim)
         elif key_offsets is not None:
             packed_keys, keys = k.shape[0], max_keys or k.shape[0]
@@ -149,6 +158,9 @@ class AttentionDecode(_Attention):
     def __init__(self, world, max_batch, heads, head_dim, dtype, *, kv_heads=None, queries=1, scale=None, keys=0, page_size=0, table_width=0,
                  heads_first=False, over_ranks=False, concurrent_calls=0):
         self.type = _element_type(self.name, dtype)
+        check_sizes(self.name, max_batch=max_batch, heads=heads, kv_heads=kv_heads or heads, queries=queries, head_dim=head_dim)
+        check_sizes(self.name, least=0, keys=keys, page_size=page_size, table_width=table_width)
+        check_counts(self.name, concurrent_calls=concurrent_calls)
         self.heads, self.kv_heads, self.head_dim, self.queries = heads, kv_heads or heads, head_dim, queries
         self.page_size, self.keys, self.table_width, self.heads_first = page_size, keys, table_width, heads_first
         if bool(page_size) != bool(table_width) or bool(page_size) == bool(keys):
@@ -237,6 +249,9 @@ class TensorParallelAttention(_Layer):
                  rotary_interleaved=False, norm_epsilon=None, dealt=False, page_size=0, pages=0, unfused=False, concurrent_calls=0):
         self.type, self.hidden, self.dealt = _element_type(self.name, dtype), hidden, dealt
         kv_heads = kv_heads or heads
+        check_sizes(self.name, hidden=hidden, heads=heads, kv_heads=kv_heads, head_dim=head_dim, max_tokens=max_tokens, max_batch=max_batch, max_keys=max_keys)
+        check_sizes(self.name, least=0, rotary_dim=rotary_dim, page_size=page_size, pages=pages)
+        check_counts(self.name, concurrent_calls=concurrent_calls)
         own, own_kv = heads // world.ranks, max(kv_heads // world.ranks, 1)
         rows = (own + 2 * own_kv) * head_dim
         self.cache = (pages, page_size, own_kv, head_dim) if page_size else (max_batch, max_keys, own_kv, head_dim)
@@ -323,6 +338,9 @@ class SequenceParallelAttention(_Layer):
                  rotary_interleaved=False, norm_epsilon=None, chunks=1, cache_batch=0, cache_keys=0, page_size=0, pages=0, concurrent_calls=0):
         self.type, self.hidden, self.batch = _element_type(self.name, dtype), hidden, batch
         kv_heads = kv_heads or heads
+        check_sizes(self.name, hidden=hidden, heads=heads, kv_heads=kv_heads, head_dim=head_dim, max_tokens=max_tokens, batch=batch)
+        check_sizes(self.name, least=0, rotary_dim=rotary_dim, cache_batch=cache_batch, cache_keys=cache_keys, page_size=page_size, pages=pages)
+        check_counts(self.name, chunks=chunks, concurrent_calls=concurrent_calls)
         self.cache = (pages, page_size, kv_heads, head_dim) if page_size else (cache_batch, cache_keys, kv_heads, head_dim)
         self.table = -(-cache_keys // page_size) if page_size else None
         shapes = {"qkv": ((heads + 2 * kv_heads) * head_dim, hidden), "out": (hidden, heads * head_dim), "q_norm": (head_dim,), "k_norm": (head_dim,)}

@@ -5,6 +5,7 @@ import weakref
 from . import _device, _native
 from ._errors import InvalidArgumentError
 from ._operators import canonical_dtype
+from ._sizes import check_counts, check_sizes
 from ._tensors import is_tensor, pointer_of, type_name
 from ._values import BY_SIGNATURE
 
@@ -27,6 +28,8 @@ class Collective:
     def __init__(self, world, max_elements, dtype, *, op="sum", scale=None, root=0):
         if world.threads is not None and _device.of_thread.placed is not None and len(world.local_ranks) > 1:
             raise InvalidArgumentError(f"{self.name}: make it before world.run starts a thread for each rank, and use it in all of them")
+        check_sizes(self.name, max_elements=max_elements)
+        check_counts(self.name, root=root)
         if op not in REDUCTIONS:
             raise InvalidArgumentError(f"{self.name}: op '{op}'; accepted are {', '.join(REDUCTIONS)}")
         self.world = world

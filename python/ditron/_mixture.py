@@ -5,6 +5,7 @@ from ._collectives import _count
 from ._errors import InvalidArgumentError
 from ._named import NamedOperands, rows_of
 from ._operators import canonical_dtype
+from ._sizes import check_counts, check_sizes
 from ._tensors import type_name
 from ._transfers import _element_type
 from ._values import BY_SIGNATURE
@@ -32,6 +33,9 @@ class Routing(NamedOperands):
     name = "routing"
 
     def __init__(self, world, experts, top_k, max_tokens, hidden=0, dtype=None, *, score="softmax", normalized=True, scale=1.0):
+        check_counts(self.name, experts=experts, top_k=top_k)
+        check_sizes(self.name, max_tokens=max_tokens)
+        check_sizes(self.name, least=0, hidden=hidden)
         self.experts, self.top_k, self.hidden = experts, top_k, hidden
         self.type = "bf16" if dtype is None else _element_type(self.name, dtype)
         super().__init__(world, _native.routing_create, _native.routing_destroy, BY_SIGNATURE[self.type].number, hidden, experts, top_k,
@@ -83,6 +87,8 @@ class GroupedGemm(NamedOperands):
     name = "grouped_gemm"
 
     def __init__(self, world, max_rows, experts, n, k, dtype, *, out_dtype=None, weights_plain=False, activation=None, slots=0, block_scales=False):
+        check_counts(self.name, experts=experts, slots=slots)
+        check_sizes(self.name, max_rows=max_rows, n=n, k=k)
         self.type = type_name(canonical_dtype(dtype))
         number = BY_SIGNATURE[self.type].number
         self.result = type_name(canonical_dtype(out_dtype)) if out_dtype is not None else "bf16" if self.type in _FP8 else self.type
@@ -119,6 +125,9 @@ class ExpertParallel(NamedOperands):
     name = "expert_parallel"
 
     def __init__(self, world, hidden, experts, top_k, max_tokens, dtype, *, fp8=False, capacity=0, max_rows=0, concurrent_calls=1):
+        check_counts(self.name, experts=experts, top_k=top_k, concurrent_calls=concurrent_calls)
+        check_sizes(self.name, hidden=hidden, max_tokens=max_tokens)
+        check_sizes(self.name, least=0, capacity=capacity, max_rows=max_rows)
         self.type, self.hidden, self.experts, self.top_k, self.fp8 = _element_type(self.name, dtype), hidden, experts, top_k, fp8
         super().__init__(world, _native.expert_parallel_create, _native.expert_parallel_destroy, BY_SIGNATURE[self.type].number, hidden, experts,
                          top_k, max_tokens, fp8, capacity, max_rows, concurrent_calls)
@@ -246,6 +255,8 @@ class TensorParallelMoe(_Layer):
 
     def __init__(self, world, weights, hidden, inner, experts, top_k, max_tokens_per_rank, dtype, *, score="softmax", normalized=True, scale=1.0,
                  replicated=False, unfused=False, training=False, gradient_dtype=None, accumulate=True):
+        check_counts(self.name, experts=experts, top_k=top_k)
+        check_sizes(self.name, hidden=hidden, inner=inner, max_tokens_per_rank=max_tokens_per_rank)
         kind = _element_type(self.name, dtype)
         slices = experts * hidden * inner // world.ranks
         wanted = {"router": (kind, experts * hidden), "bias": ("fp32", experts), "up": (kind, 2 * slices), "down": (kind, slices)}
@@ -272,6 +283,9 @@ class ExpertParallelMoe(_Layer):
 
     def __init__(self, world, weights, hidden, inner, experts, top_k, max_tokens, dtype, *, shared_inner=0, score="softmax", normalized=True, scale=1.0,
                  fp8=False, capacity=0, max_rows=0, concurrent_calls=1, training=False, gradient_dtype=None, accumulate=True):
+        check_counts(self.name, experts=experts, top_k=top_k, concurrent_calls=concurrent_calls)
+        check_sizes(self.name, hidden=hidden, inner=inner, max_tokens=max_tokens)
+        check_sizes(self.name, least=0, shared_inner=shared_inner, capacity=capacity, max_rows=max_rows)
         kind = _element_type(self.name, dtype)
         local, of_experts = experts // world.ranks, _FP8 if fp8 else kind
         blocks = [-(-size // 128) for size in (2 * inner, hidden, inner)]

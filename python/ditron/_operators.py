@@ -4,6 +4,7 @@ import weakref
 
 from . import _native
 from ._errors import InvalidArgumentError
+from ._sizes import check_counts, check_sizes
 from ._tensors import pointer_of, type_name
 from ._values import BY_SIGNATURE
 
@@ -24,6 +25,8 @@ class Operator:
 
     def __init__(self, world, m, n, k, dtype, weight_transposed=True, chunks_per_rank=0, *, out_dtype=None, scales_a=None, scales_b=None,
                  bias_dtype=None, activation=None):
+        check_sizes(self.name, m=m, n=n, k=k)
+        check_counts(self.name, chunks_per_rank=chunks_per_rank)
         self.world = world
         self.type = type_name(canonical_dtype(dtype))
         number = BY_SIGNATURE[self.type].number
@@ -41,6 +44,8 @@ class Operator:
         """Compiles what calls of this shape need. row_strides: elements from row to row of a, b and out, on all ranks; 0: dense rows."""
         plan = self.plans.get((m, n, k, row_strides))
         if plan is None:
+            check_sizes(self.name, m=m, n=n, k=k)
+            check_sizes(self.name, 0, **dict(zip(("row_stride_a", "row_stride_b", "row_stride_out"), row_strides)))
             plan = self.plans[m, n, k, row_strides] = _native.operator_prepare(self.handle, m, n, k, row_strides)
             weakref.finalize(self, _native.plan_destroy, plan)
         return plan

@@ -5,6 +5,7 @@ from . import _device, _native
 from ._collectives import _count, _is_dense
 from ._errors import InvalidArgumentError
 from ._operators import canonical_dtype
+from ._sizes import check_sizes
 from ._tensors import is_tensor, pointer_of, type_name
 from ._values import BY_SIGNATURE
 
@@ -65,6 +66,7 @@ class AllToAllV(_Transfer):
     name = "all_to_all_v"
 
     def __init__(self, world, max_rows, dtype, row_elements=1, packed=False):
+        check_sizes(self.name, max_rows=max_rows, row_elements=row_elements)
         self.type, self.row_elements = _element_type(self.name, dtype), row_elements
         super().__init__(world, _native.all_to_all_v_create, _native.all_to_all_v_destroy, BY_SIGNATURE[self.type].number, row_elements,
                          max_rows, packed)

@@ -61,7 +61,7 @@ def test_all_to_all_v_in_threads_and_what_is_wrong(world):
     for text, call in [("x is of type float64; fp32 is accepted", lambda: exchange([np.zeros(8)] * RANKS, words, words, x, words, words)),
                        ("send_counts has 2 elements; 3 are accepted", lambda: exchange(x, [np.zeros(2, np.int64)] * RANKS, words, x, words, words)),
                        ("out are 2 tensors", lambda: exchange(x, words, words, x[:2], words, words)),
-                       ("maxRows is 0", lambda: ditron.AllToAllV(world, 0, np.float32)),
+                       ("max_rows=0; 1 to", lambda: ditron.AllToAllV(world, 0, np.float32)),
                        ("send them as uint8", lambda: ditron.AllToAllV(world, 1, np.bool_))]:
         with pytest.raises(ditron.InvalidArgumentError, match=text):
             call()
