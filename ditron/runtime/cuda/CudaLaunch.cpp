@@ -307,6 +307,12 @@ Status CudaDevice::enqueue(FunctionRef function, const runtime::Kernel &kernel, 
                               uint64_t(grid[0]) * grid[1] * grid[2], attributeValues.name,
                               uint64_t(blocks) * attributeValues.multiprocessors));
   }
+  int cluster = 0; // of a kernel without clusters 0, or the driver does not know the question
+  if (driver.functionGetAttribute(&cluster, FunctionAttribute::RequiredClusterWidth, function) == success &&
+      cluster > 1 && grid[0] % static_cast<unsigned>(cluster) != 0)
+    return invalidArgument(fmt::format("kernel '{}': grid.x is {}; it runs in clusters of {} blocks, multiples of {} "
+                                       "are accepted",
+                                       kernel.name(), grid[0], cluster, cluster));
   return check(result, fmt::format("launch of kernel '{}'", kernel.name()));
 }
 

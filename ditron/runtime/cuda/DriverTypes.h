@@ -74,6 +74,7 @@ enum class FunctionAttribute : int {
   LocalBytes = 3,
   Registers = 4,
   MaxDynamicSharedBytes = 8,
+  RequiredClusterWidth = 11,
   NonPortableClusterSizeAllowed = 14,
 };
 

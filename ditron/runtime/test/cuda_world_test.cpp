@@ -385,6 +385,18 @@ TEST(CudaWorld, CooperativeLaunchThatDoesNotFit) {
   EXPECT_THAT(status.message(), AllOf(HasSubstr("265 blocks"), HasSubstr("264 at once")));
 }
 
+TEST(CudaWorld, ClustersThatDoNotFillTheGrid) {
+  auto world = makeWorld(1);
+  SymmetricBuffer words = *world->allocateSymmetric(DataType::I64, 2, "words");
+  const Kernel pairs = makeKernel("pairs", {{"p0", "*i64", 8, 1}});
+  Stream &stream = world->rank(0).stream();
+  const Status status = stream.launch(pairs, {.grid = {3, 1, 1}}, {words.on(0)});
+  EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("grid.x is 3; it runs in clusters of 2 blocks, multiples of 2 are accepted"));
+  EXPECT_TRUE(ok(stream.launch(pairs, {.grid = {4, 1, 1}}, {words.on(0)})));
+  EXPECT_TRUE(ok(stream.synchronize()));
+}
+
 TEST(CudaWorld, RanksHaveThreadsOfTheirOwn) {
   auto world = makeWorld(3);
   std::array<uint64_t, 3> offsets = {};

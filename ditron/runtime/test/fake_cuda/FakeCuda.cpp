@@ -300,6 +300,8 @@ Result launchFunction(FunctionRef handle, const char *api, unsigned grid, unsign
   auto *function = reinterpret_cast<FakeFunction *>(handle);
   record(std::string(api) + "(" + function->name + " blocks=" + std::to_string(grid) + " threads=" +
          std::to_string(threads) + " shared=" + std::to_string(shared) + (cooperative ? " cooperative" : "") + ")");
+  if (function->name == "pairs" && grid % 2 != 0)
+    return invalidValue;
   if (cooperative && grid > 264)
     return errorCooperativeLaunchTooLarge;
   return enqueue(target, kernelStep(*function, readValues(*function, parameters)), function);
@@ -868,9 +870,10 @@ Result cuFuncSetAttribute(FunctionRef, FunctionAttribute attribute, int value) {
 }
 Result cuFuncGetAttribute(int *value, FunctionAttribute attribute, FunctionRef handle) {
   note(__func__);
-  *value = attribute == FunctionAttribute::LocalBytes && reinterpret_cast<FakeFunction *>(handle)->name == "spill"
-               ? 4096
-               : 0;
+  const std::string &name = reinterpret_cast<FakeFunction *>(handle)->name;
+  *value = attribute == FunctionAttribute::LocalBytes && name == "spill"             ? 4096
+           : attribute == FunctionAttribute::RequiredClusterWidth && name == "pairs" ? 2
+                                                                                     : 0;
   return success;
 }
 Result cuLaunchKernel(FunctionRef function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned,

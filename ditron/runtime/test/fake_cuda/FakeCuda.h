@@ -8,6 +8,7 @@
 //   meet(u64 theirs, u64 own)              writes 1 to a peer's word, and runs until its own word is 1
 //   await_...(u64 theirs, u64 own, u64 n)  raises a peer's word to n, and runs until its own is at least n; any name that begins so
 //   spill(u64 address)                     does nothing, and needs 4096 bytes of local memory in each thread
+//   pairs(u64 address)                     does nothing, in clusters of two blocks
 //   sum(u64 x, u64 y, u64 out, u32 n)      out[i] = x[i] + y[i], 64-bit integers
 //
 // The environment variable FAKE_CUDA says what the machine is like: "gpus=4;no_p2p=0-2;capability=90;memory_mib=512;waits=1".
