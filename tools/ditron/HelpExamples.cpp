@@ -61,7 +61,8 @@ constexpr HelpExample table[] = {
     {"bench attention_decode", "  ditron bench attention_decode --ranks 4 --shape 2x8x2x300x64 --page 16\n"
                                "  ditron bench attention_decode --latent --shape 2x16x1x300x576 --page 64"},
     {"bench ag_attention", "  ditron bench ag_attention --ranks 2 --shape 1x2x1x100x64 --no-causal"},
-    {"bench ring_attention", "  ditron bench ring_attention --ranks 3 --shape 1x2x1x100x32 --backward"},
+    {"bench ring_attention", "  ditron bench ring_attention --ranks 3 --shape 1x2x1x100x32 --backward\n"
+                             "  ditron bench ring_attention --ranks 4 --ranks-per-node 2 --shape 1x2x1x100x32"},
     {"bench attention_layer", "  ditron bench attention_layer --ranks 2 --shape 2x40x64x8x4x16 --prefill"},
     {"bench gemm_a2a", "  ditron bench gemm_a2a --ranks 4 --shape 200x64x128 --batch 2"},
     {"bench a2a_gemm", "  ditron bench a2a_gemm --ranks 2 --shape 100x64x128 --chunks 2"},

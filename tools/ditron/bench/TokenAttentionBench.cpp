@@ -29,7 +29,7 @@ enum : uint64_t { Q = 1, K, V, Gradient, Salts };
 
 struct TokenAttentionBenchOptions : RankBenchOptions {
   bool isRing = false, backward = false;
-  uint32_t pieces = 1;
+  uint32_t pieces = 1, ranksPerNode = 0; ///< Of a node; 0: all.
   int64_t packed = 0; ///< Sequences; 0: none are packed.
   ops::HeadAttentionTile tile;
   bool causal = true;
@@ -87,15 +87,19 @@ Status TokenAttentionBench::run(const Knobs &knobs) {
   for (const std::string &shape : options.shapes)
     DITRON_RETURN_IF_ERROR(parseShape(shape, 5, shapeForm).status());
   DITRON_RETURN_IF_ERROR(chooseTarget());
-  DITRON_RETURN_IF_ERROR(start(knobs));
+  runtime::WorldOptions nodes;
+  nodes.ranksPerNode = options.ranksPerNode;
+  DITRON_RETURN_IF_ERROR(start(knobs, nodes));
   const std::string_view name = options.isRing ? "ring_attention" : "ag_attention";
-  table = fmt::format("{}{}, {}, {}, {} x {}\n{:<26}{:<{}}{:>14}{:>12}{:>15}{:>9}  {}\n", name,
+  const std::string onNodes = world->numNodes() > 1 ? fmt::format(" on {} nodes", world->numNodes()) : "";
+  table = fmt::format("{}{}, {}, {}, {} x {}{}\n{:<26}{:<{}}{:>14}{:>12}{:>15}{:>9}  {}\n", name,
                       options.backward ? " backward" : "", options.causal ? "causal" : "whole", toString(dtype),
-                      options.ranks, gpu(), "batch heads kv tokens dim", "plan", planWidth(), "overlapped us",
+                      options.ranks, gpu(), onNodes, "batch heads kv tokens dim", "plan", planWidth(), "overlapped us",
                       "unfused us", "TFLOP/s a GPU", "unf./o.", "error");
   for (const std::string &shape : options.shapes)
     DITRON_RETURN_IF_ERROR(benchShape(shape).withContext(shape));
   nlohmann::ordered_json report = reportOf(name);
+  report["nodes"] = world->numNodes();
   report["backward"] = options.backward;
   report["causal"] = options.causal;
   report["packed"] = options.packed;
@@ -404,6 +408,12 @@ void addCommand(CLI::App &bench, CommandContext &context, bool isRing) {
                    "Tokens are those of so many sequences one behind the other, of growing lengths; 0: of one")
       ->check(integerBetween(0, 4096))
       ->capture_default_str();
+  if (isRing)
+    command
+        ->add_option("--ranks-per-node", options.ranksPerNode,
+                     "Simulated nodes of so many ranks, between which shards go by puts; 0: all ranks on one")
+        ->check(integerBetween(0, 64))
+        ->capture_default_str();
   if (!isRing)
     command->add_option("--pieces", options.pieces, "Signals for a rank's heads of K and V")
         ->check(integerBetween(1, 1024))
