@@ -89,6 +89,8 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   DITRON_RETURN_IF_ERROR(run.passes("shared-memory", module, transforms::createAllocateShared(memory)));
   // Block barriers where threads would race on those places.
   DITRON_RETURN_IF_ERROR(run.passes("barriers", module, transforms::createInsertBarriers()));
+  // Where warps hold copies, a store waits until all have loaded theirs.
+  DITRON_RETURN_IF_ERROR(run.passes("copies", module, transforms::createOrderCopies()));
   // Lanes of a warp go through operations on global memory together, also where no instruction makes them.
   DITRON_RETURN_IF_ERROR(run.passes("lanes", module, transforms::createOrderLanes()));
   DITRON_RETURN_IF_ERROR(run.passes("verify-allocation", module, transforms::createVerifyAllocation()));

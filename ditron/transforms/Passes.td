@@ -259,6 +259,19 @@ def InsertBarriers : Pass<"dgpu-insert-barriers", "::mlir::ModuleOp"> {
   let dependentDialects = ["::ditron::dgpu::DgpuDialect"];
 }
 
+def OrderCopies : Pass<"dgpu-order-copies", "::mlir::ModuleOp"> {
+  let summary = "puts block barriers where a store would overtake other warps' loads of copies";
+  let description = [{
+    Where several warps hold copies of an element each loads its own, and one thread stores. Forward analysis over such loads since the
+    last block barrier: a store or atomic of the same object gets a dgpu.barrier before it.
+    1. Not for what only goes, element by element, into stores of the same layout: each thread that stores has loaded its copy itself.
+    2. Not for two places at different constant distances from one argument. Two arguments are taken for two objects.
+    3. A branch or loop that only some threads take has its barrier in front of it.
+    4. Branches are joined by union; loops are repeated until nothing new arrives on the back edge.
+  }];
+  let dependentDialects = ["::ditron::dgpu::DgpuDialect"];
+}
+
 def OrderLanes : Pass<"dgpu-order-lanes", "::mlir::ModuleOp"> {
   let summary = "says where the lanes of a warp must have done their accesses of global memory";
   let description = [{
