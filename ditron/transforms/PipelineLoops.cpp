@@ -14,6 +14,8 @@
 // 5. Loop-carried values that addresses depend on get a twin that runs S-1 iterations ahead; values computed from the induction
 //    variable are recomputed for the later iteration. Twins that are left without use disappear.
 // 6. After the loop: wait for all groups.
+// 7. What is computed from loads before the loop, and used in or behind it only, is computed behind the copies of step 3: it waits for
+//    memory, and the copies need not. Conversions through much shared memory stay where they are: there they share it with the rings.
 //
 // Example with S = 3:    wait; load A; dot        becomes        copy 0; commit; copy 1; commit
 //                                                                 loop: async_wait 1; [barrier]; copy i+2 to slot (i+2)%3; commit
@@ -122,7 +124,9 @@ public:
     dotsStayInFlight = stages > 3 && allDotsAccumulate() && readOnlyRings();
     sortSlice();
     allocateBuffers();
+    Operation *lastBefore = loop->getPrevNode();
     SmallVector<Value> carried = emitPrologue();
+    waitBehindCopies(lastBefore);
     emitBody(carried);
     loop = removeDeadLoopArguments(loop);
     if (llvm::any_of(staged, [](const StagedLoad &entry) { return entry.store; }))
@@ -388,6 +392,41 @@ private:
       ahead = nextAhead(mapping);
     }
     return ahead;
+  }
+
+  /// Moves what waits for loads before the loop behind the copies of the first iterations, which begin after `lastBefore`.
+  void waitBehindCopies(Operation *lastBefore) {
+    // Of shared memory that the rings would else lend.
+    constexpr int64_t mostScratchBytes = 8192;
+    if (!lastBefore)
+      return;
+    Block *block = loop->getBlock();
+    llvm::SmallPtrSet<Operation *, 16> waiting, moved;
+    SmallVector<Operation *> inOrder;
+    for (Operation &op : llvm::make_range(block->begin(), std::next(lastBefore->getIterator()))) {
+      const bool waits = llvm::any_of(op.getOperands(), [&](Value operand) {
+        Operation *source = operand.getDefiningOp();
+        return source && source->getBlock() == block && isa<RankedTensorType>(operand.getType()) &&
+               (isa<tile::LoadOp>(source) || waiting.contains(source));
+      });
+      if (!waits || op.getNumRegions() != 0 || !isMemoryEffectFree(&op) ||
+          (isa<dgpu::ConvertLayoutOp>(op) && analysis::scratchBytes(&op) > mostScratchBytes))
+        continue;
+      waiting.insert(&op);
+      inOrder.push_back(&op);
+    }
+    Operation *next = loop;
+    for (Operation *op : llvm::reverse(inOrder)) {
+      const bool isUsedBehind = llvm::all_of(op->getUsers(), [&](Operation *user) {
+        Operation *place = block->findAncestorOpInBlock(*user);
+        return place && (place == loop || moved.contains(place) || loop->isBeforeInBlock(place));
+      });
+      if (!isUsedBehind)
+        continue;
+      op->moveBefore(next);
+      moved.insert(op);
+      next = op;
+    }
   }
 
   void emitBody(ArrayRef<Value> ahead) {

@@ -150,6 +150,52 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
 
 // -----
 
+// An operand that was loaded before the loop is waited for, and brought into the layout of the dot, behind the first copies.
+module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, dgpu.num_stages = 2 : i32} {
+  // CHECK-LABEL: func.func @operand_of_all_turns
+  // CHECK: tile.load %{{.*}} -> tensor<32x32xf16
+  // CHECK-NOT: dgpu.convert_layout
+  // CHECK: dgpu.async_copy
+  // CHECK: dgpu.async_commit
+  // CHECK: %[[Q:.*]] = dgpu.convert_layout
+  // CHECK: scf.for
+  // CHECK: tile.dot %[[Q]],
+  func.func @operand_of_all_turns(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i64},
+                                  %out: !tile.ptr<f32>, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c1024 = arith.constant 1024 : i32
+    %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+    %c32s = arith.constant dense<32> : tensor<32x1xi32>
+    %r32 = tile.arange 0, 32 : tensor<32xi32>
+    %row = tile.expand_dims %r32 axis 0 : tensor<32xi32> -> tensor<1x32xi32>
+    %col = tile.expand_dims %r32 axis 1 : tensor<32xi32> -> tensor<32x1xi32>
+    %colS = arith.muli %col, %c32s : tensor<32x1xi32>
+    %rowB = tile.broadcast %row : tensor<1x32xi32> -> tensor<32x32xi32>
+    %colB = tile.broadcast %colS : tensor<32x1xi32> -> tensor<32x32xi32>
+    %off = arith.addi %rowB, %colB : tensor<32x32xi32>
+    %as = tile.splat %a : !tile.ptr<f16> -> tensor<32x32x!tile.ptr<f16>>
+    %ap = tile.addptr %as, %off : tensor<32x32x!tile.ptr<f16>>, tensor<32x32xi32>
+    %q = tile.load %ap : tensor<32x32x!tile.ptr<f16>> -> tensor<32x32xf16>
+    %bs = tile.splat %b : !tile.ptr<f16> -> tensor<32x32x!tile.ptr<f16>>
+    %bp = tile.addptr %bs, %off : tensor<32x32x!tile.ptr<f16>>, tensor<32x32xi32>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<32x32xf32>) : i32 {
+      %first = arith.muli %i, %c1024 : i32
+      %firstS = tile.splat %first : i32 -> tensor<32x32xi32>
+      %bpi = tile.addptr %bp, %firstS : tensor<32x32x!tile.ptr<f16>>, tensor<32x32xi32>
+      %v = tile.load %bpi : tensor<32x32x!tile.ptr<f16>> -> tensor<32x32xf16>
+      %d = tile.dot %q, %v, %acc : tensor<32x32xf16>, tensor<32x32xf16> -> tensor<32x32xf32>
+      scf.yield %d : tensor<32x32xf32>
+    }
+    %os = tile.splat %out : !tile.ptr<f32> -> tensor<32x32x!tile.ptr<f32>>
+    %op = tile.addptr %os, %off : tensor<32x32x!tile.ptr<f32>>, tensor<32x32xi32>
+    tile.store %op, %r : tensor<32x32x!tile.ptr<f32>>, tensor<32x32xf32>
+    return
+  }
+}
+
+// -----
+
 // Two bytes per thread are too few for an asynchronous copy; an address that comes out of a branch cannot run ahead; `other` is zero.
 module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, dgpu.num_stages = 3 : i32} {
   // CHECK-LABEL: func.func @refused
