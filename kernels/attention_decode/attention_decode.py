@@ -14,9 +14,15 @@ Strides say where a page, a row and a head begin, in elements, of K, and of V un
 **How the work is cut.** The time is that of reading K and V, so all programs read as much, whatever the lengths are. An item is a head of K and V of
 a sequence; tiles of BLOCK_N keys of all items are numbered through, and each program has as many that follow
 each other, the first T % P of P programs one more. It goes through the items that these belong to. (Where an item has several tiles of rows, P counts groups
-of so many programs, which go over the same keys beside each other, a tile of rows each: what one reads the others find in the cache.) With T = 20, P = 3 and items of 8, 4 and 8 tiles:
+of so many programs, which go over the same keys beside each other, a tile of rows each: what one reads the others find in the cache.) With T = 20, P = 2 and items of 8, 4 and 8 tiles:
 
-    program 0: tiles 0-6 of item 0             program 1: tile 7 of item 0, item 1, tiles 0-1 of item 2        program 2: tiles 2-7 of item 2
+    program 0: item 0, tiles 0-1 of item 1             program 1: tiles 2-3 of item 1, item 2
+
+A program that goes on with another item waits for memory once more before it reads: for Q, and until the first tiles are there; about as long as it reads a
+tile. So without EVEN, where P is enough for as many programs for each item, n, items are cut into n shares, one item a program, unless some program reads more
+than one tile more by that. With P = 6 and the same items n is 2, shares have 4 and 2 tiles; evenly cut they had 3 or 4, and program 2 had two items:
+
+    programs 0, 1: item 0             programs 2, 3: item 1             programs 4, 5: item 2
 
 What is not a whole item is a *part*, and of those a program has two at most: one that ends an item that another began, and one that begins an item. Parts
 go to memory with their logarithms of sums; the last program of an item to arrive combines its parts in their order. So results depend on lengths and P,
@@ -59,7 +65,7 @@ def first_seen(length, window):
 
 @triton.jit
 def ends_of_sequences(lengths_ptr, batch, queries, window, items, BATCH: tl.constexpr, BLOCK_N: tl.constexpr):
-    """For each sequence the number of tiles up to its end, [BATCH], where each has `items` items."""
+    """For each sequence the number of tiles up to its end, and of each of its items, [BATCH], where each has `items` items."""
     sequences = tl.arange(0, BATCH)
     end_of_all: tl.constexpr = 2**31 - 1
     begin = tl.full((BATCH,), end_of_all, tl.int32)
@@ -69,7 +75,8 @@ def ends_of_sequences(lengths_ptr, batch, queries, window, items, BATCH: tl.cons
         begin = tl.minimum(begin, tl.where(length > 0, first_seen(length, window), end_of_all))
         end = tl.maximum(end, length)
     _, tiles = tiles_between(tl.minimum(begin, end), end, BLOCK_N)
-    return tl.cumsum(tl.where(sequences < batch, tiles, 0), 0) * items
+    tiles = tl.where(sequences < batch, tiles, 0)
+    return tl.cumsum(tiles, 0) * items, tiles
 
 
 @triton.jit
@@ -82,6 +89,19 @@ def program_of(tile, total_tiles, programs):
     share = total_tiles // programs
     larger = total_tiles % programs
     return tl.where(tile < larger * (share + 1), tile // (share + 1), (tile - larger) // share)
+
+
+@triton.jit
+def share_of_item(program, per_item, ends, tiles, items, BATCH: tl.constexpr):
+    """The tiles of a program where each item has per_item programs of its own: the first one, and the end. Programs beyond have none."""
+    sequences = tl.arange(0, BATCH)
+    item = program // per_item
+    sequence = item // items
+    own_tiles = tl.sum(tl.where(sequences == sequence, tiles, 0), axis=0)
+    begin = tl.max(tl.where(sequences < sequence, ends, 0), axis=0) + item % items * own_tiles
+    shares = max(min(per_item, own_tiles), 1)
+    share = program % per_item
+    return begin + first_tile_of(min(share, shares), own_tiles, shares), begin + first_tile_of(min(share + 1, shares), own_tiles, shares)
 
 
 @triton.jit
@@ -278,8 +298,8 @@ def send_rows(out_ptr, lse_ptr, slots_ptr, first_row, rows, most_rows, call, ran
 def attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_ptr, sinks_ptr, parts_ptr, sums_ptr, counter_ptr, batch, kv_heads, group,
                     queries, stride_page, stride_row, stride_head, stride_table, value_page, value_row, value_head, score_scale, window, soft_cap,
                     HEAD_DIM: tl.constexpr, VALUE_DIM: tl.constexpr, VALUES_IN_KEYS: tl.constexpr, PAGE_SIZE: tl.constexpr, BATCH: tl.constexpr,
-                    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, ROWS: tl.constexpr, PARTS: tl.constexpr, slots_ptr, most_rows, call, rank,
-                    WORLD: tl.constexpr):
+                    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, ROWS: tl.constexpr, PARTS: tl.constexpr, EVEN: tl.constexpr, slots_ptr, most_rows, call,
+                    rank, WORLD: tl.constexpr):
     """A program's tiles. Items that it completes go to out_ptr and lse_ptr, and with slots_ptr from there to all ranks."""
     FIRST: tl.constexpr = first_part(HEAD_DIM)
     VALUE_BLOCK: tl.constexpr = triton.next_power_of_2(VALUE_DIM)
@@ -287,12 +307,19 @@ def attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_pt
     row_tiles = tl.cdiv(tile_rows, BLOCK_M)
     program = tl.program_id(0) // row_tiles
     row_tile = tl.program_id(0) % row_tiles
-    ends = ends_of_sequences(lengths_ptr, batch, queries, window, kv_heads, BATCH, BLOCK_N)
+    ends, tiles_of_items = ends_of_sequences(lengths_ptr, batch, queries, window, kv_heads, BATCH, BLOCK_N)
     total_tiles = tl.max(ends, axis=0)
     # Programs without a tile would be parts without a value.
     programs = min(tl.num_programs(0) // row_tiles, total_tiles)
     next_tile = first_tile_of(min(program, programs), total_tiles, programs)
     end = first_tile_of(min(program + 1, programs), total_tiles, programs)
+    per_item = 0
+    if not EVEN:
+        per_item = tl.num_programs(0) // row_tiles // (batch * kv_heads)
+        if tl.cdiv(tl.max(tiles_of_items, axis=0), max(per_item, 1)) > tl.cdiv(total_tiles, programs) + 1:
+            per_item = 0
+        if per_item > 0:
+            next_tile, end = share_of_item(program, per_item, ends, tiles_of_items, kv_heads, BATCH)
     first_row = row_tile * BLOCK_M
     rows_left = min(tile_rows - first_row, BLOCK_M)
     rows = tl.arange(0, BLOCK_M)
@@ -334,6 +361,9 @@ def attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_pt
             item_begin = next_tile - first_tile
             first_program = program_of(item_begin, total_tiles, programs)
             parts = program_of(item_begin + tiles - 1, total_tiles, programs) - first_program + 1
+            if per_item > 0:
+                first_program = program - program % per_item
+                parts = min(per_item, tiles)
             own_counter_ptr = counter_ptr + first_program * row_tiles + row_tile
             is_whole = tl.atomic_add(own_counter_ptr, 1, sem="acq_rel", scope="gpu") == parts - 1
             if is_whole:
@@ -353,7 +383,7 @@ def attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_pt
 def attention_decode(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_ptr, sinks_ptr, parts_ptr, sums_ptr, counter_ptr, batch, kv_heads, group,
                      queries, stride_page, stride_row, stride_head, stride_table, value_page, value_row, value_head, score_scale, window, soft_cap,
                      HEAD_DIM: tl.constexpr, VALUE_DIM: tl.constexpr, VALUES_IN_KEYS: tl.constexpr, PAGE_SIZE: tl.constexpr, BATCH: tl.constexpr,
-                     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, ROWS: tl.constexpr, PARTS: tl.constexpr):
+                     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, ROWS: tl.constexpr, PARTS: tl.constexpr, EVEN: tl.constexpr):
     """The whole on one GPU. lse_ptr: natural logarithms of the sums, fp32 [batch, heads, queries], or None; sinks_ptr: fp32 [heads], or None. window
     and soft_cap, with the factor log2(e), may be None.
 
@@ -362,7 +392,7 @@ def attention_decode(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_p
     """
     attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_ptr, sinks_ptr, parts_ptr, sums_ptr, counter_ptr, batch, kv_heads, group,
                     queries, stride_page, stride_row, stride_head, stride_table, value_page, value_row, value_head, score_scale, window, soft_cap,
-                    HEAD_DIM, VALUE_DIM, VALUES_IN_KEYS, PAGE_SIZE, BATCH, BLOCK_M, BLOCK_N, ROWS, PARTS, None, 0, 0, 0, 1)
+                    HEAD_DIM, VALUE_DIM, VALUES_IN_KEYS, PAGE_SIZE, BATCH, BLOCK_M, BLOCK_N, ROWS, PARTS, EVEN, None, 0, 0, 0, 1)
 
 
 @triton.jit
@@ -397,7 +427,8 @@ def attention_decode_over_ranks(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_p
                                 own_lse_ptr, slots_ptr, call_ptr, batch, kv_heads, group, queries, stride_page, stride_row, stride_head, stride_table,
                                 value_page, value_row, value_head, score_scale, soft_cap, most_rows, finishers, rank, WORLD: tl.constexpr,
                                 HEAD_DIM: tl.constexpr, VALUE_DIM: tl.constexpr, VALUES_IN_KEYS: tl.constexpr, PAGE_SIZE: tl.constexpr,
-                                BATCH: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, ROWS: tl.constexpr, PARTS: tl.constexpr):
+                                BATCH: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, ROWS: tl.constexpr, PARTS: tl.constexpr,
+                                EVEN: tl.constexpr):
     """The same of keys that are spread over the ranks: lengths_ptr says how many of this rank's each query sees.
 
     own_ptr, own_lse_ptr: what this rank's keys give, fp32, like out_ptr and lse_ptr. slots_ptr: symmetric, [2, WORLD, most_rows * (VALUE_DIM / 2 + 1)] packets;
@@ -411,7 +442,7 @@ def attention_decode_over_ranks(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_p
     slots_ptr += (call % 2) * WORLD * most_rows * (VALUE_DIM // 2 + 1) * 2
     attend_and_give(q_ptr, k_ptr, v_ptr, own_ptr, own_lse_ptr, lengths_ptr, table_ptr, None, parts_ptr, sums_ptr, counter_ptr, batch, kv_heads, group,
                     queries, stride_page, stride_row, stride_head, stride_table, value_page, value_row, value_head, score_scale, None, soft_cap,
-                    HEAD_DIM, VALUE_DIM, VALUES_IN_KEYS, PAGE_SIZE, BATCH, BLOCK_M, BLOCK_N, ROWS, PARTS, slots_ptr, most_rows, call, rank, WORLD)
+                    HEAD_DIM, VALUE_DIM, VALUES_IN_KEYS, PAGE_SIZE, BATCH, BLOCK_M, BLOCK_N, ROWS, PARTS, EVEN, slots_ptr, most_rows, call, rank, WORLD)
     finisher = tl.atomic_add(call_ptr + 1, 1, sem="acq_rel", scope="gpu") - (tl.num_programs(0) - finishers)
     if finisher >= 0:
         PACKETS: tl.constexpr = VALUE_DIM // 2

@@ -151,6 +151,25 @@ INSTANTIATE_TEST_SUITE_P(
                    0,
                    {130},
                    {.blockN = 32, .numWarps = 4, .numStages = 2, .blocksPerMultiprocessor = 2}},
+        // Each head has programs of its own, of the 16 on this machine 5, or 4 for heads of two lengths; and cut evenly.
+        DecodeCase{"programs_of_heads",
+                   {.batch = 1, .heads = 6, .kvHeads = 3, .headDim = 32},
+                   KeyOrder::HeadsFirst,
+                   0,
+                   {500},
+                   {.blockN = 32, .numWarps = 4, .numStages = 2, .blocksPerMultiprocessor = 2}},
+        DecodeCase{"programs_of_heads_of_two_lengths",
+                   {.batch = 2, .heads = 4, .kvHeads = 2, .headDim = 32},
+                   KeyOrder::KeysFirst,
+                   0,
+                   {300, 260},
+                   {.blockN = 32, .numWarps = 4, .numStages = 2, .blocksPerMultiprocessor = 2}},
+        DecodeCase{"even",
+                   {.batch = 1, .heads = 6, .kvHeads = 3, .headDim = 32},
+                   KeyOrder::HeadsFirst,
+                   0,
+                   {500},
+                   {.blockN = 32, .numWarps = 4, .numStages = 2, .blocksPerMultiprocessor = 2, .even = true}},
         // Heads that are no power of two, V narrower than K.
         DecodeCase{"head_96", {.batch = 3, .heads = 4, .kvHeads = 2, .headDim = 96}, KeyOrder::Paged, 16, {17, 0, 70}},
         DecodeCase{"head_192_128",
@@ -273,6 +292,10 @@ TEST_F(AttentionDecodeTest, RefusesWhatItCannotDo) {
   ASSERT_OK(plan);
   EXPECT_EQ(plan->text(), "64 warps 4 stages 3 blocks 2");
   EXPECT_THAT(ops::parseDecodePlan("64 warps 4").status().message(), HasSubstr("a plan is written like"));
+  plan = ops::parseDecodePlan("64 warps 4 stages 3 blocks 2 even");
+  ASSERT_OK(plan);
+  EXPECT_TRUE(plan->even);
+  EXPECT_EQ(plan->text(), "64 warps 4 stages 3 blocks 2 even");
 }
 
 //===--------------------------------------------------------------------------------------------------------------------===//

@@ -97,12 +97,15 @@ Status verifyOptions(std::string_view operation, const DecodeProblem &problem) {
 int64_t DecodeProblem::dimOfValues() const { return valuesInKeys ? powerBelow(headDim) : valueDim.value_or(headDim); }
 
 std::string DecodePlan::text() const {
-  return fmt::format("{} warps {} stages {} blocks {}", blockN, numWarps, numStages, blocksPerMultiprocessor);
+  return fmt::format("{} warps {} stages {} blocks {}{}", blockN, numWarps, numStages, blocksPerMultiprocessor,
+                     even ? " even" : "");
 }
 
 Expected<DecodePlan> parseDecodePlan(std::string_view text) {
   DecodePlan plan;
-  const std::string copy(text);
+  constexpr std::string_view evenWord = " even";
+  plan.even = text.ends_with(evenWord);
+  const std::string copy(text.substr(0, text.size() - (plan.even ? evenWord.size() : 0)));
   int read = 0;
   if (std::sscanf(copy.c_str(), "%u warps %u stages %u blocks %u%n", &plan.blockN, &plan.numWarps, &plan.numStages,
                   &plan.blocksPerMultiprocessor, &read) != 4 ||
@@ -299,7 +302,8 @@ KernelCall decodeCall(const runtime::Rank &rank, const DecodeProblem &problem, c
                     {"BLOCK_M", blockM(problem)},
                     {"BLOCK_N", plan.blockN},
                     {"ROWS", rows},
-                    {"PARTS", std::max<int64_t>(combinedElements / (rows * valueBlock(problem)), 1)}};
+                    {"PARTS", std::max<int64_t>(combinedElements / (rows * valueBlock(problem)), 1)},
+                    {"EVEN", plan.even}};
   return call;
 }
 

@@ -75,8 +75,10 @@ struct DecodePlan {
   uint32_t numWarps = 4;
   uint32_t numStages = 3;
   uint32_t blocksPerMultiprocessor = 2; ///< Rounded down to whole tiles of rows where an item has several.
+  bool even =
+      false; ///< Programs read equally much, and some go on from one head to the next, also where each head could have programs of its own.
 
-  /// "64 warps 4 stages 3 blocks 2".
+  /// "64 warps 4 stages 3 blocks 2", or with " even" behind it.
   std::string text() const;
 };
 /// Reads what text() writes.

@@ -192,7 +192,7 @@ for page, rows, depths, keys, warps in [(0, 16, (128, 128), 64, 4), (16, 16, (64
     wide = 1 << (depths[1] - 1).bit_length()
     together = min(rows // 2 if rows > 16 else rows, 8192 // wide)
     values = constexpr(HEAD_DIM=depths[0], VALUE_DIM=depths[1], VALUES_IN_KEYS=depths == latent, PAGE_SIZE=page, BATCH=16, BLOCK_M=rows, BLOCK_N=keys,
-                       ROWS=together, PARTS=max(8192 // (together * wide), 1))
+                       ROWS=together, PARTS=max(8192 // (together * wide), 1), EVEN=False)
     options = f"--num-warps {warps} --num-stages {stages}"
     unspilt = ["tight"] if (rows == 16 or depths == latent) and not narrow and arch in ("sm_90a", "sm_80") else []
     cases.append((library("attention_decode"), "attention_decode", pointers + sizes + window + soft_cap + values, options, *unspilt))
