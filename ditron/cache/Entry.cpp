@@ -17,7 +17,7 @@ namespace ditron::cache {
 namespace {
 
 constexpr std::string_view magic = "ditron-kernel ";
-constexpr int formatVersion = 1;
+constexpr int formatVersion = 2;
 constexpr size_t trailerBytes = 7 + 64 + 1; // "sha256 ", digits, newline
 
 template <typename T>
@@ -120,7 +120,7 @@ void visitTensorMap(auto &stream, auto &map) {
 
 void visitArtifact(auto &stream, auto &artifact) {
   auto &[kernel, entrySymbol, target, sourceFile, parameters, tensorMaps, numWarps, launchWarps, threadsPerWarp,
-         sharedBytes, codeKind, code] = artifact;
+         sharedBytes, loopsOverPrograms, codeKind, code] = artifact;
   stream.field("kernel", kernel);
   stream.field("entry", entrySymbol);
   stream.field("target", target);
@@ -131,6 +131,7 @@ void visitArtifact(auto &stream, auto &artifact) {
   stream.field("launch-warps", launchWarps);
   stream.field("threads-per-warp", threadsPerWarp);
   stream.field("shared-bytes", sharedBytes);
+  stream.field("loops-over-programs", loopsOverPrograms);
   stream.field("code-kind", codeKind);
   stream.field("code", code);
 }

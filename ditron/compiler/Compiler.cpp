@@ -136,6 +136,7 @@ public:
     artifact.launchWarps = launch.launchWarps;
     artifact.tensorMaps = launch.tensorMaps;
     artifact.sharedBytes = launch.sharedBytes;
+    artifact.loopsOverPrograms = launch.loopsOverPrograms;
     artifact.codeKind = code.kind;
     artifact.code = std::move(code.code);
     return artifact;

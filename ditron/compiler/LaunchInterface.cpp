@@ -94,6 +94,8 @@ Expected<LaunchInterface> readLaunchInterface(mlir::ModuleOp module) {
     if (!function->hasAttr("tile.kernel"))
       continue;
     for (unsigned index = 0; index < function.getNumArguments(); ++index) {
+      if (function.getArgAttr(index, dgpu::numProgramsAttrName))
+        result.loopsOverPrograms = true;
       auto attribute = function.getArgAttrOfType<mlir::DictionaryAttr>(index, dgpu::tensorMapAttrName);
       if (!attribute)
         continue;

@@ -17,6 +17,7 @@ namespace ditron::compiler {
 /// The artifact's members that passes decide.
 struct LaunchInterface {
   std::vector<ArtifactTensorMap> tensorMaps;
+  bool loopsOverPrograms = false;
   uint32_t launchWarps = 0;
   uint64_t sharedBytes = 0;
 };

@@ -269,7 +269,7 @@ void visitTensorMap(auto &stream, auto &map) {
 void visitArtifact(auto &stream, auto &artifact) {
   // The code stands beside the artifact, in all its forms.
   auto &[kernel, entrySymbol, target, sourceFile, parameters, tensorMaps, numWarps, launchWarps, threadsPerWarp,
-         sharedBytes, codeKind, code] = artifact;
+         sharedBytes, loopsOverPrograms, codeKind, code] = artifact;
   stream.field(kernel);
   stream.field(entrySymbol);
   stream.field(target);
@@ -280,6 +280,7 @@ void visitArtifact(auto &stream, auto &artifact) {
   stream.field(launchWarps);
   stream.field(threadsPerWarp);
   stream.field(sharedBytes);
+  stream.field(loopsOverPrograms);
 }
 
 void visitCode(auto &stream, auto &code) {
@@ -305,7 +306,7 @@ void visitKernel(auto &stream, auto &kernel) {
   visitStamp(stream, source);
   stream.list(imports, 8, [](auto &inner, auto &each) { visitStamp(inner, each); });
   stream.list(parameters, 15, [](auto &inner, auto &each) { visitParameter(inner, each); });
-  stream.list(variants, 65, [](auto &inner, auto &each) { visitVariant(inner, each); });
+  stream.list(variants, 66, [](auto &inner, auto &each) { visitVariant(inner, each); });
 }
 
 void visitPlan(auto &stream, auto &plan) {

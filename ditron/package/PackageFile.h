@@ -21,7 +21,7 @@
 
 namespace ditron::package {
 
-inline constexpr uint32_t formatVersion = 2;
+inline constexpr uint32_t formatVersion = 3;
 inline constexpr uint64_t headerBytes = 24, hashBytes = 32;
 /// Longest file that is read.
 inline constexpr uint64_t mostPackageBytes = uint64_t(4) << 30;

@@ -14,6 +14,11 @@ Status checkLaunch(const Kernel &kernel, const LaunchConfig &config, const Devic
     if (config.grid[axis] > most[axis])
       return invalidArgument(fmt::format("kernel '{}': grid.{} is {}; accepted are 0 to {}", kernel.name(), axes[axis],
                                          config.grid[axis], most[axis]));
+  if (const uint64_t programs = uint64_t(1) * config.grid[0] * config.grid[1] * config.grid[2];
+      kernel.artifact().loopsOverPrograms && programs > most[0])
+    return invalidArgument(
+        fmt::format("kernel '{}': {} programs; its blocks run one after the other, and count at most {}", kernel.name(),
+                    programs, most[0]));
   if (kernel.threadsPerBlock() > limits.maxThreadsPerBlock)
     return Status(StatusCode::ResourceExhausted,
                   fmt::format("kernel '{}' has {} threads per block; {} allows {}", kernel.name(),

@@ -68,6 +68,8 @@ struct Artifact {
   uint32_t launchWarps = 0; ///< Warps of a block with those that only fetch for the others; 0: numWarps.
   uint32_t threadsPerWarp = 32;
   uint64_t sharedBytes = 0;
+  bool loopsOverPrograms =
+      false; ///< Blocks run one program after the other; three extents follow the parameters (runtime/ProgramLoop.h).
   ArtifactCode codeKind = ArtifactCode::HostObject;
   std::string code;
 };

@@ -45,6 +45,7 @@ static Entry sampleEntry() {
   artifact.numWarps = 8;
   artifact.launchWarps = 9;
   artifact.sharedBytes = 200000;
+  artifact.loopsOverPrograms = true;
   artifact.codeKind = ArtifactCode::Ptx;
   artifact.code = std::string("code\0with\nzeros", 15);
   return entry;
@@ -67,6 +68,7 @@ TEST(Entry, ReadsWhatItWrote) {
   EXPECT_EQ(read->artifact.tensorMaps, entry.artifact.tensorMaps);
   EXPECT_EQ(read->artifact.launchWarps, 9u);
   EXPECT_EQ(read->artifact.sharedBytes, 200000u);
+  EXPECT_TRUE(read->artifact.loopsOverPrograms);
   EXPECT_EQ(read->artifact.codeKind, ArtifactCode::Ptx);
   EXPECT_EQ(read->artifact.code, entry.artifact.code);
   EXPECT_EQ(writeEntry(*read), writeEntry(entry));

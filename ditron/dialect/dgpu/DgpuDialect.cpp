@@ -99,6 +99,7 @@ LogicalResult DgpuDialect::verifyOperationAttribute(Operation *op, NamedAttribut
 
 LogicalResult DgpuDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned, NamedAttribute attribute) {
   static constexpr ditron::tile::AttributeRule table[] = {
-      {tensorMapAttrName, ditron::tile::AttributeKind::Dictionary, "arguments of functions", ditron::tile::isFunction}};
+      {tensorMapAttrName, ditron::tile::AttributeKind::Dictionary, "arguments of functions", ditron::tile::isFunction},
+      {numProgramsAttrName, ditron::tile::AttributeKind::Integer, "arguments of functions", ditron::tile::isFunction}};
   return ditron::tile::verifyByTable(op, attribute, table);
 }

@@ -18,6 +18,10 @@ inline constexpr llvm::StringLiteral vectorElemsAttrName = "dgpu.vector_elems";
 /// Unit, of accesses through pointers that may point into shared memory as well as into global memory.
 inline constexpr llvm::StringLiteral genericAttrName = "dgpu.generic";
 
+/// i32, of an argument of a kernel whose blocks run one program after the other: the axis, from 0, along which the argument says how many
+/// programs were asked for.
+inline constexpr llvm::StringLiteral numProgramsAttrName = "dgpu.num_programs";
+
 /// i32 of the module, once lowered: warps of a launch, the producer's among them.
 inline constexpr llvm::StringLiteral launchWarpsAttrName = "dgpu.launch_warps";
 /// i32 of the branch between the partitions of a warp-specialised kernel, while it is lowered: the number of consumer warps.

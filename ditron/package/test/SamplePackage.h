@@ -104,6 +104,7 @@ inline Package richPackage() {
   Variant rich = emptyVariant("cuda:sm_90a", 8);
   rich.artifact.launchWarps = 12;
   rich.artifact.sharedBytes = 4096;
+  rich.artifact.loopsOverPrograms = true;
   rich.config = 2;
   rich.debug = true;
   addNumber(rich, "out", "*bf16", 16);

@@ -63,7 +63,7 @@ TEST(PackageFile, theBytesAreThoseOfTheDocument) {
   Package package;
   package.compiler = "abc";
   const std::string bytes = writePackage(package);
-  const std::string expected = std::string("DITRONPK") + std::string("\2\0\0\0\0\0\0\0", 8) + // magic, version 2, zero
+  const std::string expected = std::string("DITRONPK") + std::string("\3\0\0\0\0\0\0\0", 8) + // magic, version 3, zero
                                std::string("\x4b\0\0\0\0\0\0\0", 8) +                         // 75 bytes
                                std::string("\3\0\0\0abc", 7) + std::string(12, '\0'); // compiler, three empty lists
   ASSERT_EQ(bytes.size(), 75u);
@@ -78,8 +78,8 @@ TEST(PackageFile, whatIsNoPackageIsSaid) {
   EXPECT_THAT(errorOf(bytes.substr(0, 40)), HasSubstr("less than the smallest"));
   EXPECT_THAT(errorOf(bytes + "x"), HasSubstr("cut short or appended to"));
   std::string other = bytes;
-  other[8] = 3;
-  EXPECT_THAT(errorOf(rehashed(other)), HasSubstr("version 3 of the format; this program reads 2"));
+  other[8] = 4;
+  EXPECT_THAT(errorOf(rehashed(other)), HasSubstr("version 4 of the format; this program reads 3"));
   other = bytes;
   other[bytes.size() / 2] ^= 1;
   EXPECT_THAT(errorOf(other), HasSubstr("do not match its hash"));

@@ -4,6 +4,7 @@
 // graph can get other values: the node of a kernel is what its stream's capture depends on right after the launch.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
+#include "ditron/runtime/ProgramLoop.h"
 #include "ditron/runtime/cuda/CudaDevice.h"
 #include "ditron/runtime/cuda/CudaKernel.h"
 
@@ -149,15 +150,16 @@ Status CudaDevice::patchGraphNow(const runtime::GraphHandle &graph, runtime::Gra
                                  const runtime::Kernel &kernel, const runtime::LaunchConfig &config,
                                  void *const *values) {
   ContextScope scope(driver, context);
+  const runtime::HardwareLaunch launch(kernel.artifact(), config.grid, values, attributeValues.multiprocessors);
   const KernelNodeParameters parameters = {kernels->findReady(kernel),
-                                           config.grid[0],
-                                           config.grid[1],
-                                           config.grid[2],
+                                           launch.grid()[0],
+                                           launch.grid()[1],
+                                           launch.grid()[2],
                                            kernel.threadsPerBlock(),
                                            1,
                                            1,
                                            static_cast<unsigned>(kernel.artifact().sharedBytes),
-                                           const_cast<void **>(values),
+                                           launch.values(),
                                            nullptr};
   return check(driver.graphExecKernelNodeSetParams(cudaGraph(graph).executable, reinterpret_cast<GraphNodeRef>(node),
                                                    &parameters),

@@ -4,6 +4,7 @@
 // until code is loaded (CudaLoad.cpp).
 //
 //===--------------------------------------------------------------------------------------------------------------===//
+#include "ditron/runtime/ProgramLoop.h"
 #include "ditron/runtime/cuda/CudaDevice.h"
 #include "ditron/runtime/cuda/CudaKernel.h"
 
@@ -277,10 +278,11 @@ Expected<runtime::TensorMap> CudaDevice::encodeTensorMap(const runtime::TensorMa
 Status CudaDevice::enqueue(FunctionRef function, const runtime::Kernel &kernel, StreamRef stream,
                            const runtime::LaunchConfig &config, void *const *values, bool mayWait) {
   DITRON_RETURN_IF_ERROR(delayKernel(stream));
-  const std::array<uint32_t, 3> &grid = config.grid;
+  const runtime::HardwareLaunch launch(kernel.artifact(), config.grid, values, attributeValues.multiprocessors);
+  const std::array<uint32_t, 3> &grid = launch.grid();
   const unsigned threads = kernel.threadsPerBlock();
   const auto shared = static_cast<unsigned>(kernel.artifact().sharedBytes);
-  auto **parameters = const_cast<void **>(values);
+  void **parameters = launch.values();
   Result result;
   if (config.cooperative) {
     if (!driver.launchKernelEx)

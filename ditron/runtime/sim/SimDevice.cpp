@@ -5,6 +5,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/sim/SimDevice.h"
 
+#include "ditron/runtime/ProgramLoop.h"
 #include "ditron/sim/hopper/TensorMap.h"
 
 #include <cstring>
@@ -38,14 +39,15 @@ sim::Compare simCompare(Compare compare) {
   return sim::Compare::Equal;
 }
 
-sim::LaunchDescription describe(const Kernel &kernel, const LaunchConfig &config, PackedArguments arguments) {
+sim::LaunchDescription describe(const Kernel &kernel, const LaunchConfig &config, const std::array<uint32_t, 3> &grid,
+                                PackedArguments arguments) {
   sim::LaunchDescription description;
   description.name = kernel.name();
   description.source = kernel.artifact().sourceFile;
   description.entry = kernel.image().hostEntry;
   description.arguments.bytes = std::move(arguments.bytes);
   description.arguments.offsets = std::move(arguments.offsets);
-  description.grid = config.grid;
+  description.grid = grid;
   description.threadsPerBlock = kernel.threadsPerBlock();
   description.sharedBytes = kernel.artifact().sharedBytes;
   description.cooperative = config.cooperative;
@@ -61,14 +63,19 @@ public:
   SimKernel(std::shared_ptr<sim::Machine> machine, const Kernel &kernel)
       : machine(std::move(machine)), kernel(kernel) {}
 
-  Status launch(StreamHandle stream, const LaunchConfig &config, void *const *values) override {
+  Status launch(StreamHandle stream, const LaunchConfig &config, void *const *given) override {
+    const HardwareLaunch launch(kernel.artifact(), config.grid, given, machine->options().smsPerRank);
+    void **values = launch.values();
     PackedArguments arguments;
     for (const ArtifactParameter &parameter : kernel.artifact().parameters)
       arguments.add(*values++, parameter.bytes);
+    if (kernel.artifact().loopsOverPrograms)
+      for (size_t axis = 0; axis < config.grid.size(); ++axis)
+        arguments.add(*values++, sizeof(uint32_t));
     for (size_t map = 0; map < kernel.artifact().tensorMaps.size(); ++map)
       arguments.add(*values++, sizeof(TensorMap::bytes));
     arguments.add(*values, sizeof(void *));
-    return machine->launch(streamId(stream), describe(kernel, config, std::move(arguments)));
+    return machine->launch(streamId(stream), describe(kernel, config, launch.grid(), std::move(arguments)));
   }
 
 private:

@@ -48,6 +48,8 @@ std::string describeArtifact(const Artifact &artifact) {
   std::string text = fmt::format("{} for {}: {} warps of {} threads{}, {} bytes of shared memory, {} bytes of code\n",
                                  artifact.kernel, artifact.target, artifact.numWarps, artifact.threadsPerWarp, launched,
                                  artifact.sharedBytes, artifact.code.size());
+  if (artifact.loopsOverPrograms)
+    text += "  blocks run one program of the launch after the other\n";
   for (const ArtifactParameter &parameter : artifact.parameters)
     text += fmt::format("  {}: {}{}\n", parameter.name, parameter.type,
                         parameter.divisibility > 1 ? fmt::format(", a multiple of {}", parameter.divisibility) : "");

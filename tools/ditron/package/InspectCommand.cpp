@@ -63,10 +63,14 @@ std::string describe(const package::Package &package, const std::string &path) {
 
 ordered_json describeVariant(const package::Variant &variant) {
   const Artifact &artifact = variant.artifact;
-  ordered_json json = {{"target", artifact.target},     {"signature", variant.signature},
-                       {"num_warps", artifact.numWarps}, {"num_stages", variant.numStages},
-                       {"debug", variant.debug},         {"shared_bytes", artifact.sharedBytes},
-                       {"launch_warps", std::max(artifact.launchWarps, artifact.numWarps)}};
+  ordered_json json = {{"target", artifact.target},
+                       {"signature", variant.signature},
+                       {"num_warps", artifact.numWarps},
+                       {"num_stages", variant.numStages},
+                       {"debug", variant.debug},
+                       {"shared_bytes", artifact.sharedBytes},
+                       {"launch_warps", std::max(artifact.launchWarps, artifact.numWarps)},
+                       {"loops_over_programs", artifact.loopsOverPrograms}};
   json["config"] = variant.config < 0 ? ordered_json() : ordered_json(variant.config);
   json["parameters"] = ordered_json::array();
   for (const ArtifactParameter &parameter : artifact.parameters)
