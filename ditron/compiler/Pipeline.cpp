@@ -57,7 +57,10 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   DITRON_RETURN_IF_ERROR(run.passes("sums", module, transforms::createSumsToDots()));
   // Dots that no instruction does as they stand: fp32 in several pieces, batches of one, multiply-adds that are too deep.
   DITRON_RETURN_IF_ERROR(run.passes("dots", module, transforms::createDecomposeDots()));
-  // On targets with tensor copies: loads that feed dots are left to a warp of their own, stores go through shared memory.
+  // On targets with tensor copies: loops over tiles alike, one masked and one not, become one.
+  if (run.knobs().joinLoops)
+    DITRON_RETURN_IF_ERROR(run.passes("join", module, transforms::createJoinLoops()));
+  // Loads that feed dots are left to a warp of their own, stores go through shared memory.
   DITRON_RETURN_IF_ERROR(run.passes("specialize", module, transforms::createSpecializeWarps(specialization)));
   // Dots that consume what was computed from another one multiply while the threads compute the next operand.
   DITRON_RETURN_IF_ERROR(run.passes("delay", module, transforms::createDelayDots()));

@@ -53,6 +53,21 @@ def OrderReductions : Pass<"tile-order-reductions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::ditron::tile::TileDialect"];
 }
 
+def JoinLoops : Pass<"dgpu-join-loops", "::mlir::ModuleOp"> {
+  let summary = "two loops over tiles alike become one, with a branch for what differs";
+  let description = [{
+    On modules with dgpu.wgmma and dgpu.tma, before layouts: so that what dgpu-delay-dots keeps in flight does not end with the first of two
+    loops, of which one masks its tiles and one does not.
+    1. Neighbours in a block with several dots and loads of descriptors each, as many and of the same types, of which the second one begins
+       with what the first one has carried. Scalars that it begins with otherwise are chosen in its first turn.
+    2. Operations of the bodies match, from loads, dots and yielded values backward, if they are alike and their operands match; what an
+       operand that does not match stands for is yielded by the branch.
+    3. An operation between two values of the branch belongs to the branch, and a product stays with the sum that it goes into.
+    4. Loops stay two if a load or dot does not match, if what differs has effects, or if something happens between them.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def SpecializeWarps : Pass<"dgpu-specialize-warps", "::mlir::ModuleOp"> {
   let summary = "a producer warp fetches the tiles of dots through rings in shared memory";
   let description = [{
