@@ -31,6 +31,8 @@ namespace ditron::compiler {
 Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::TargetInfo &target) {
   transforms::AllocateSharedOptions memory;
   memory.limitBytes = target.sharedMemoryLimit();
+  transforms::LoopOverProgramsOptions programs;
+  programs.limitBytes = target.sharedMemoryLimit();
   transforms::SpecializeWarpsOptions specialization;
   specialization.limitBytes = target.sharedMemoryLimit();
   transforms::WarpgroupDotsOptions warpgroups;
@@ -60,6 +62,9 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   // On targets with tensor copies: loops over tiles alike, one masked and one not, become one.
   if (run.knobs().joinLoops)
     DITRON_RETURN_IF_ERROR(run.passes("join", module, transforms::createJoinLoops()));
+  // There, too: blocks stay and run one program after the other.
+  if (run.knobs().persistentPrograms)
+    DITRON_RETURN_IF_ERROR(run.passes("programs", module, transforms::createLoopOverPrograms(programs)));
   // Loads that feed dots are left to a warp of their own, stores go through shared memory.
   DITRON_RETURN_IF_ERROR(run.passes("specialize", module, transforms::createSpecializeWarps(specialization)));
   // Dots that consume what was computed from another one multiply while the threads compute the next operand.

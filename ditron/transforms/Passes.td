@@ -68,6 +68,25 @@ def JoinLoops : Pass<"dgpu-join-loops", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def LoopOverPrograms : Pass<"dgpu-loop-over-programs", "::mlir::ModuleOp"> {
+  let summary = "blocks that stay run one program of the launch after the other";
+  let description = [{
+    On modules with dgpu.wgmma and dgpu.tma, before layouts. The body of a kernel goes into a loop over the programs that the block takes; the
+    launch has as many blocks as the GPU has multiprocessors, or programs if those are fewer. What the grid was is in three arguments with
+    the attribute dgpu.num_programs (0, 1, 2 for x, y, z), behind the parameters: what launches the kernel sees to it.
+    1. Kernels in which a producer warp fetches tiles for a loop of dots (dgpu-specialize-warps, which comes next).
+    2. Not those whose programs may see each other, or wait: anything but loads, stores and what has no effects is left alone, as are kernels
+       that ask for the size of the launch, volatile loads, clusters, and kernels the turns of whose loops depend on the program in a way that
+       cannot be told.
+    3. Where the turns of the kernel's loops grow or fall with the program's id along an axis, ids along it come from both ends by turns,
+       the one with more work first, and blocks take two of them together. Else the order is that of the launch.
+    4. Scalars and descriptors that are the same for all programs stay in front of the loop.
+  }];
+  let options = [Option<"limitBytes", "limit-bytes", "int64_t", /*default=*/"232448",
+                        "shared memory that one block may use (sm_90: 227 KiB)">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def SpecializeWarps : Pass<"dgpu-specialize-warps", "::mlir::ModuleOp"> {
   let summary = "a producer warp fetches the tiles of dots through rings in shared memory";
   let description = [{

@@ -56,6 +56,12 @@ bool RingPlan::run() {
   return isPlanned;
 }
 
+bool RingPlan::servesLoops() {
+  isSilent = true;
+  return plan() &&
+         llvm::any_of(plannedRings, [](const Ring &ring) { return isa<scf::ForOp>(ring.block->getParentOp()); });
+}
+
 bool RingPlan::plan() {
   findCandidates();
   if (loads.empty())
@@ -78,6 +84,8 @@ bool RingPlan::plan() {
 }
 
 void RingPlan::refuse(Operation *op, const Twine &reason) {
+  if (isSilent)
+    return;
   remark::missed(op->getLoc(), remark::RemarkOpts::name("specialize").category("dgpu-specialize-warps"))
       << ("no producer warp loads this tile: " + reason).str();
   refusals.push_back({op, reason.str()});
@@ -500,6 +508,8 @@ bool RingPlan::fitSlots() {
     for (const Ring &other : plannedRings)
       if (ring.block == other.block && !other.isAsync)
         ring.isAsync = false;
+  if (isSilent)
+    return true;
   llvm::SmallDenseSet<size_t> told;
   for (const Ring &ring : plannedRings) {
     const bool isReduced = ring.slots < slotsWanted(ring), isNew = told.insert(ring.group).second;

@@ -39,6 +39,9 @@ public:
   /// specialisation in vain get a warning.
   bool run();
 
+  /// Instead of run, and without remarks: true if run would find tiles to fetch in a loop.
+  bool servesLoops();
+
   /// Warps that a producer needs: a tensor copy is started by one thread.
   int producerWarps() const;
   llvm::MutableArrayRef<Ring> rings() { return plannedRings; }
@@ -78,6 +81,7 @@ private:
   llvm::SmallVector<Ring> plannedRings;
   size_t groups = 0;
   llvm::SmallVector<Refusal> refusals;
+  bool isSilent = false; ///< No remarks.
 };
 
 } // namespace ditron::transforms
