@@ -18,7 +18,7 @@
 //    operands, as far as that goes. Where it ends, the value is one that the branch yields.
 // 3. What the branch yields is as far down as it must be: an operation between two values of the branch belongs to it, and a product stays
 //    with the sum that it goes into, so that the hardware does both at once. One branch remains.
-// 4. Loads and dots must all match: they happen in every turn, in the same order.
+// 4. Loads and dots must all match: they happen in every turn, in the same order. Nothing else may have effects.
 //
 // Turns and results are the same in number and order; nothing is rounded otherwise.
 //
@@ -78,6 +78,10 @@ public:
     const SmallVector<Operation *> anchorsA = anchorsOf(loopA), anchorsB = anchorsOf(loopB);
     if (anchorsA.size() != anchorsB.size())
       return "their loads and dots differ in number";
+    for (scf::ForOp loop : {loopA, loopB})
+      for (Operation &op : *loop.getBody())
+        if (!isMemoryEffectFree(&op) && !isAnchor(&op))
+          return ("they have other effects, of '" + op.getName().getStringRef() + "'").str();
     // Each round sets at least one more operation of the first body apart.
     do {
       partner.clear();
@@ -91,10 +95,6 @@ public:
         match(loopA.getYieldedValues()[indexA], loopB.getYieldedValues()[indexB]);
       collectBranch();
     } while (setApart());
-    for (const llvm::SetVector<Operation *> *branch : {&branchA, &branchB})
-      for (Operation *op : *branch)
-        if (!isMemoryEffectFree(op) || isAnchor(op))
-          return "what differs has effects";
     return {};
   }
 

@@ -31,6 +31,7 @@
 
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dgpu/DiscardableAttrs.h"
+#include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/transforms/LayoutRules.h"
 #include "ditron/transforms/ProgramGrowth.h"
@@ -57,6 +58,8 @@ std::string whyNoLoop(func::FuncOp kernel) {
   kernel.walk([&](Operation *op) {
     if (isa<tile::NumProgramsOp>(op))
       reason = "it asks for the size of the launch";
+    else if (isa<dist::DistDialect>(op->getDialect()))
+      reason = ("its threads or ranks go their own ways, with '" + op->getName().getStringRef() + "'").str();
     else if (op->hasAttr("tile.cluster_blocks"))
       reason = "its blocks work in clusters";
     else if (auto load = dyn_cast<tile::LoadOp>(op); load && load.getIsVolatile())

@@ -63,7 +63,7 @@ def JoinLoops : Pass<"dgpu-join-loops", "::mlir::ModuleOp"> {
     2. Operations of the bodies match, from loads, dots and yielded values backward, if they are alike and their operands match; what an
        operand that does not match stands for is yielded by the branch.
     3. An operation between two values of the branch belongs to the branch, and a product stays with the sum that it goes into.
-    4. Loops stay two if a load or dot does not match, if what differs has effects, or if something happens between them.
+    4. Loops stay two if a load or dot does not match, if their bodies have other effects, or if something happens between them.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }

@@ -84,7 +84,7 @@ TEST(Entry, SaysWhatIsWrong) {
               HasSubstr("not an entry"));
   std::string other = good;
   other.replace(0, 15, "ditron-kernel 7");
-  EXPECT_THAT(readEntry(other).status().message(), HasSubstr("of version 7 of the format; this program reads 1"));
+  EXPECT_THAT(readEntry(other).status().message(), HasSubstr("of version 7 of the format; this program reads 2"));
   std::string changed = good;
   changed[changed.find("gemm")] = 'G';
   EXPECT_THAT(readEntry(changed).status().message(), HasSubstr("do not match their hash"));

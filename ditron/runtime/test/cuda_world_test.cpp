@@ -80,6 +80,49 @@ TEST(CudaWorld, LaunchesLoadOnceAndPassArguments) {
   EXPECT_EQ(count("cuLaunchKernel(store blocks=7 threads=128 shared=102400)"), 6u);
 }
 
+/// The caller gives the grid of programs; the GPU has 132 multiprocessors.
+TEST(CudaWorld, KernelsThatLoopOverProgramsGetTheGridAsValues) {
+  auto world = makeWorld(1);
+  Stream &stream = world->rank(0).stream();
+  SymmetricBuffer words = *world->allocateSymmetric(DataType::I64, 6, "words");
+  Artifact artifact = makeKernel("grid", {{"out", "*i64", 8, 1}}).artifact();
+  artifact.code = testPtx;
+  artifact.loopsOverPrograms = true;
+  const Kernel kernel = *Kernel::create(std::move(artifact), {});
+  auto seen = [&] {
+    EXPECT_TRUE(ok(world->synchronize()));
+    std::vector<int64_t> values(6);
+    EXPECT_TRUE(ok(words.download(0, values.data(), 48)));
+    return values;
+  };
+  (void)takeLog();
+  ASSERT_TRUE(ok(stream.launch(kernel, {.grid = {64, 32, 2}}, {words.on(0)})));
+  EXPECT_THAT(seen(), testing::ElementsAre(64, 32, 2, 0, 0, 0));
+  EXPECT_THAT(takeLog(), HasSubstr("cuLaunchKernel(grid blocks=132 "));
+  ASSERT_TRUE(ok(stream.launch(kernel, {.grid = {5, 3, 1}}, {words.on(0) + 3})));
+  EXPECT_THAT(seen(), testing::ElementsAre(64, 32, 2, 5, 3, 1));
+  EXPECT_THAT(takeLog(), HasSubstr("cuLaunchKernel(grid blocks=15 "));
+
+  // In a graph, and with another address there.
+  PreparedLaunch prepared = *PreparedLaunch::create(world->rank(0).device(), kernel, {.grid = {7, 100, 1}},
+                                                    std::vector<Argument>{words.on(0)});
+  ASSERT_TRUE(ok(stream.beginCapture()));
+  ASSERT_TRUE(ok(prepared.enqueue(stream)));
+  const GraphNode node = *stream.capturedKernel();
+  const Graph graph = *stream.endCapture();
+  ASSERT_TRUE(ok(stream.launch(graph)));
+  EXPECT_THAT(seen(), testing::ElementsAre(7, 100, 1, 5, 3, 1));
+  EXPECT_THAT(takeLog(), HasSubstr("cuLaunchKernel(grid blocks=132 "));
+  ASSERT_TRUE(ok(prepared.setPointer(0, (words.on(0) + 3).address)));
+  ASSERT_TRUE(ok(prepared.patch(stream, graph, node)));
+  ASSERT_TRUE(ok(stream.launch(graph)));
+  EXPECT_THAT(seen(), testing::ElementsAre(7, 100, 1, 7, 100, 1));
+  EXPECT_THAT(takeLog(), HasSubstr("cuGraphExecKernelNodeSetParams(grid)"));
+
+  EXPECT_THAT(stream.launch(kernel, {.grid = {1u << 20, 4096, 1}}, {words.on(0)}).message(),
+              HasSubstr("4294967296 programs; its blocks run one after the other, and count at most 2147483647"));
+}
+
 TEST(CudaWorld, TensorMapsAreEncodedOnce) {
   auto world = makeWorld(1);
   Buffer tensor = *world->rank(0).allocate(DataType::BF16, 100 * 72, "tensor");

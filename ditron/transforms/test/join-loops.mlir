@@ -144,6 +144,38 @@ module attributes {dgpu.num_warps = 8 : i32, dgpu.threads_per_warp = 32 : i32, d
     return
   }
 
+  // Nobody would see the second loop's store.
+  // REMARK: remark: [Missed] join | Category:dgpu-join-loops | Remark="the loop is not joined with the one before: they have other effects, of 'tile.store'"
+  // CHECK-LABEL: func.func @store_inside
+  // CHECK-COUNT-2: scf.for
+  func.func @store_inside(%q: tensor<128x64xf16>, %k: !tile.ptr<f16>, %out: !tile.ptr<f32>, %middle: i32, %end: i32, %world: !tile.ptr<i64>) attributes {tile.kernel} {
+    %c1 = arith.constant 1 : i64
+    %c64 = arith.constant 64 : i64
+    %i0 = arith.constant 0 : i32
+    %i64 = arith.constant 64 : i32
+    %one = arith.constant 1.0 : f32
+    %zero = arith.constant dense<0.0> : tensor<128x64xf32>
+    %dk = tile.make_descriptor %k, [%end, %end], [%c64, %c1] : !tile.ptr<f16>, i32, i32 -> !tile.desc<64x64xf16>
+    %a = scf.for %i = %i0 to %middle step %i64 iter_args(%acc = %zero) -> tensor<128x64xf32> : i32 {
+      %tk = tile.descriptor_load %dk[%i, %i0] : !tile.desc<64x64xf16> -> tensor<64x64xf16>
+      %s = tile.dot %q, %tk, %zero : tensor<128x64xf16>, tensor<64x64xf16> -> tensor<128x64xf32>
+      %p = arith.truncf %s : tensor<128x64xf32> to tensor<128x64xf16>
+      %d = tile.dot %p, %tk, %acc : tensor<128x64xf16>, tensor<64x64xf16> -> tensor<128x64xf32>
+      scf.yield %d : tensor<128x64xf32>
+    }
+    %b = scf.for %i = %middle to %end step %i64 iter_args(%acc = %a) -> tensor<128x64xf32> : i32 {
+      %tk = tile.descriptor_load %dk[%i, %i0] : !tile.desc<64x64xf16> -> tensor<64x64xf16>
+      %s = tile.dot %q, %tk, %zero : tensor<128x64xf16>, tensor<64x64xf16> -> tensor<128x64xf32>
+      %p = arith.truncf %s : tensor<128x64xf32> to tensor<128x64xf16>
+      %d = tile.dot %p, %tk, %acc : tensor<128x64xf16>, tensor<64x64xf16> -> tensor<128x64xf32>
+      tile.store %out, %one : !tile.ptr<f32>, f32
+      scf.yield %d : tensor<128x64xf32>
+    }
+    %place = tile.splat %out : !tile.ptr<f32> -> tensor<128x64x!tile.ptr<f32>>
+    tile.store %place, %b : tensor<128x64x!tile.ptr<f32>>, tensor<128x64xf32>
+    return
+  }
+
   // The second loop's first dot takes what its first body scales.
   // REMARK: a load or dot differs, or depends on what differs
   // CHECK-LABEL: func.func @dots

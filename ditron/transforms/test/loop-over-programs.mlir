@@ -166,6 +166,31 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
     return
   }
 
+  // The hardware balances turns that are loaded.
+  // REMARK: each program has a block of its own: how much each has to do cannot be told
+  // CHECK-LABEL: func.func @ragged
+  // CHECK-NOT: dgpu.num_programs
+  func.func @ragged(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %out: !tile.ptr<f32>, %lengths: !tile.ptr<i32>, %world: !tile.ptr<i64>) attributes {tile.kernel} {
+    %c1 = arith.constant 1 : i64
+    %c64 = arith.constant 64 : i64
+    %size = arith.constant 4096 : i32
+    %i0 = arith.constant 0 : i32
+    %i1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %x = tile.program_id 0
+    %own = tile.addptr %lengths, %x : !tile.ptr<i32>, i32
+    %turns = tile.load %own : !tile.ptr<i32> -> i32
+    %da = tile.make_descriptor %a, [%size, %size], [%c64, %c1] : !tile.ptr<f16>, i32, i32 -> !tile.desc<64x64xf16>
+    %acc = scf.for %k = %i0 to %turns step %i1 iter_args(%sum = %zero) -> tensor<64x64xf32> : i32 {
+      %ta = tile.descriptor_load %da[%k, %i0] : !tile.desc<64x64xf16> -> tensor<64x64xf16>
+      %d = tile.dot %ta, %ta, %sum : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+      scf.yield %d : tensor<64x64xf32>
+    }
+    %p = tile.splat %out : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>>
+    tile.store %p, %acc : tensor<64x64x!tile.ptr<f32>>, tensor<64x64xf32>
+    return
+  }
+
   // No loop: nothing is fetched ahead.
   // CHECK-LABEL: func.func @once
   // CHECK-NOT: dgpu.num_programs

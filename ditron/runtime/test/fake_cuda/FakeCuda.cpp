@@ -278,6 +278,9 @@ Step kernelStep(const FakeFunction &function, std::vector<uint64_t> values) {
     } else if (name.starts_with("await_")) {
       *word64(0) = std::max(*word64(0), static_cast<int64_t>(values[2]));
       return *word64(1) >= static_cast<int64_t>(values[2]);
+    } else if (name == "grid") {
+      for (size_t axis = 0; axis < 3; ++axis)
+        word64(0)[axis] = static_cast<int64_t>(values[1 + axis]);
     } else if (name == "sum")
       for (uint64_t i = 0; i < values[3]; ++i)
         word64(2)[i] = word64(0)[i] + word64(1)[i];
