@@ -10,15 +10,16 @@ namespace ditron::runtime {
 Status checkLaunch(const Kernel &kernel, const LaunchConfig &config, const DeviceAttributes &limits) {
   static constexpr char axes[] = "xyz";
   static constexpr uint32_t most[] = {0x7fffffff, 65535, 65535};
+  static constexpr uint32_t mostPrograms = 1u << 30; // kernels that loop over them count, by blocks, in 32 bits
   for (unsigned axis = 0; axis < 3; ++axis)
     if (config.grid[axis] > most[axis])
       return invalidArgument(fmt::format("kernel '{}': grid.{} is {}; accepted are 0 to {}", kernel.name(), axes[axis],
                                          config.grid[axis], most[axis]));
   if (const uint64_t programs = uint64_t(1) * config.grid[0] * config.grid[1] * config.grid[2];
-      kernel.artifact().loopsOverPrograms && programs > most[0])
+      kernel.artifact().loopsOverPrograms && programs > mostPrograms)
     return invalidArgument(
         fmt::format("kernel '{}': {} programs; its blocks run one after the other, and count at most {}", kernel.name(),
-                    programs, most[0]));
+                    programs, mostPrograms));
   if (kernel.threadsPerBlock() > limits.maxThreadsPerBlock)
     return Status(StatusCode::ResourceExhausted,
                   fmt::format("kernel '{}' has {} threads per block; {} allows {}", kernel.name(),

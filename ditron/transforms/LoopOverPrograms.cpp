@@ -6,9 +6,8 @@
 // are busy with this one's last ones.
 //
 //   kernel(a, b, world):                       becomes       kernel(a, b, X, Y, Z, world):     X, Y, Z: the grid that was asked for
-//     p = program_id 0                                         for step in 0 .. share of X * Y * Z:
-//     work(p, program_id 1)                                      item = step * num_programs 0 + program_id 0
-//                                                                p = item % X
+//     p = program_id 0                                         for item in program_id 0 .. X * Y * Z, in steps of num_programs 0:
+//     work(p, program_id 1)                                      p = item % X
 //                                                                work(p, item / X % Y)
 // 1. Which kernels: on GPUs with tensor copies and warpgroup dots, where a producer warp fetches tiles for a loop of dots. Such a block has a
 //    multiprocessor's registers for itself, so that fewer blocks than programs lose nothing.
@@ -89,14 +88,15 @@ public:
     block = tile::ProgramIdOp::create(top, loc, 0);
     blocks = tile::NumProgramsOp::create(top, loc, 0);
     total = multiply(multiply(extents[0], extents[1]), extents[2]);
-    Value steps = countSteps();
-    auto loop = scf::ForOp::create(top, loc, number(0), steps, number(1));
+    // Without growth the loop counts items, with growth steps of this block.
+    scf::ForOp loop = growth.axis ? scf::ForOp::create(top, loc, number(0), countSteps(), number(1))
+                                  : scf::ForOp::create(top, loc, block, total, blocks);
     loop.getBody()->getOperations().splice(loop.getBody()->begin(), body.getOperations(), firstOfBody->getIterator(),
                                            std::prev(body.end()));
     // The loop itself and what comes before it were in front of the body's first operation.
     OpBuilder inLoop = OpBuilder::atBlockBegin(loop.getBody());
     builder = &inLoop;
-    const SmallVector<Value> ids = idsOf(itemOf(loop.getInductionVar()));
+    const SmallVector<Value> ids = idsOf(growth.axis ? itemOf(loop.getInductionVar()) : loop.getInductionVar());
     loop.walk([&](tile::ProgramIdOp op) {
       op.replaceAllUsesWith(ids[op.getAxis()]);
       op.erase();
@@ -119,11 +119,8 @@ private:
     }
   }
 
-  /// Programs of this block. With growth a block takes them two by two where there are more programs than blocks, and the last pair may
-  /// lack one.
+  /// Programs of this block, which takes them two by two where there are more programs than blocks; the last pair may lack one.
   Value countSteps() {
-    if (!growth.axis)
-      return divide(add(subtract(total, block), subtract(blocks, number(1))), blocks);
     Value arePairs = arith::CmpIOp::create(*builder, loc, arith::CmpIPredicate::sgt, total, blocks);
     bits = arith::ExtUIOp::create(*builder, loc, builder->getI32Type(), arePairs);
     Value pairs = shiftRight(add(total, bits), bits);
@@ -136,8 +133,6 @@ private:
   }
 
   Value itemOf(Value step) {
-    if (!growth.axis)
-      return add(multiply(step, blocks), block);
     Value pair = add(multiply(shiftRight(step, bits), blocks), block);
     return add(shiftLeft(pair, bits), arith::AndIOp::create(*builder, loc, step, bits));
   }

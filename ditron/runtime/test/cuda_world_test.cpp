@@ -120,7 +120,7 @@ TEST(CudaWorld, KernelsThatLoopOverProgramsGetTheGridAsValues) {
   EXPECT_THAT(takeLog(), HasSubstr("cuGraphExecKernelNodeSetParams(grid)"));
 
   EXPECT_THAT(stream.launch(kernel, {.grid = {1u << 20, 4096, 1}}, {words.on(0)}).message(),
-              HasSubstr("4294967296 programs; its blocks run one after the other, and count at most 2147483647"));
+              HasSubstr("4294967296 programs; its blocks run one after the other, and count at most 1073741824"));
 }
 
 TEST(CudaWorld, TensorMapsAreEncodedOnce) {

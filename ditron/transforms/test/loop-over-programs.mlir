@@ -11,12 +11,8 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
   // CHECK-DAG: %[[BLOCKS:.*]] = tile.num_programs 0
   // CHECK: %[[XY:.*]] = arith.muli %[[X]], %[[Y]]
   // CHECK: %[[ALL:.*]] = arith.muli %[[XY]], %[[Z]]
-  // CHECK: %[[REST:.*]] = arith.subi %[[ALL]], %[[BLOCK]]
-  // CHECK: %[[STEPS:.*]] = arith.divsi %{{.*}}, %[[BLOCKS]]
   // CHECK: tile.make_descriptor
-  // CHECK: scf.for %[[STEP:.*]] = %{{.*}} to %[[STEPS]]
-  // CHECK: %[[BEFORE:.*]] = arith.muli %[[STEP]], %[[BLOCKS]]
-  // CHECK: %[[ITEM:.*]] = arith.addi %[[BEFORE]], %[[BLOCK]]
+  // CHECK: scf.for %[[ITEM:[a-z0-9]+]] = %[[BLOCK]] to %[[ALL]] step %[[BLOCKS]]
   // CHECK: %[[ROW:.*]] = arith.divsi %[[ITEM]], %[[X]]
   // CHECK: %[[WHOLE:.*]] = arith.muli %[[ROW]], %[[X]]
   // CHECK: %[[PX:.*]] = arith.subi %[[ITEM]], %[[WHOLE]]
