@@ -73,12 +73,22 @@ const TileForm wideForms[] = {
     {{GemmMovement::Pointers, tile(128, 128, 32, 8, 8, 3)}, 1.00, 5, 1},
     {{GemmMovement::Pointers, tile(64, 64, 32, 8, 4, 3)}, 0.75, 3, 3},
 };
-/// 8-bit operands: twice as many elements fit. Measured on an H100 (docs/bench.md) but for the last.
+/// A tile that clusters of blocks compute, or with more columns.
+constexpr GemmPlan otherTile(TileConfig tile, uint32_t moreN, uint32_t clusterBlocks) {
+  return {.movement = GemmMovement::Descriptors, .tile = tile, .moreN = moreN, .clusterBlocks = clusterBlocks};
+}
+
+/// 8-bit operands: twice as many elements fit. Plain tiles measured on an H100 (docs/bench.md) but for the last; of the others it is assumed that they
+/// are as fast, and that clusters, which fetch half of B, lose half where rows straddle the L2 cache's lines.
 const TileForm hopperNarrowForms[] = {
-    {{GemmMovement::Descriptors, tile(128, 256, 128, 8, 8, 3)}, 1.00, 4, 1},
-    {{GemmMovement::Descriptors, tile(256, 128, 128, 8, 8, 3)}, 0.98, 4, 1},
-    {{GemmMovement::Descriptors, tile(128, 128, 128, 8, 8, 5)}, 0.90, 1, 1},
-    {{GemmMovement::Descriptors, tile(64, 128, 128, 16, 4, 6)}, 0.70, 2, 1},
+    {{GemmMovement::Descriptors, tile(128, 256, 128, 8, 8, 3)}, 1.00, 4, 1, 0, 0, 0.33},
+    {{GemmMovement::Descriptors, tile(256, 128, 128, 8, 8, 3)}, 0.98, 4, 1, 0, 0, 0.33},
+    {{GemmMovement::Descriptors, tile(128, 128, 128, 8, 8, 5)}, 0.90, 1, 1, 0, 0, 0.33},
+    {{GemmMovement::Descriptors, tile(64, 128, 128, 16, 4, 6)}, 0.70, 2, 1, 0, 0, 0.25},
+    {otherTile(tile(128, 256, 128, 8, 8, 3), 0, 2), 0.995, 4, 1, 0, 0, 0.16},
+    {otherTile(tile(128, 128, 128, 8, 8, 4), 64, 1), 0.97, 3, 1, 0, 0, 0.33},
+    {otherTile(tile(128, 128, 128, 8, 8, 4), 64, 2), 0.97, 3, 1, 0, 0, 0.16},
+    {otherTile(tile(128, 128, 128, 8, 8, 5), 0, 2), 0.895, 1, 1, 0, 0, 0.16},
 };
 const TileForm narrowForms[] = {
     {{GemmMovement::Pointers, tile(128, 128, 64, 8, 8, 3)}, 1.00, 5, 1},
@@ -105,13 +115,6 @@ bool rowsAreAligned(const GemmProblem &problem) {
 /// Tensor cores that take operands from shared memory read those of 8 bits along K only.
 bool isReadAlongDepth(const GemmProblem &problem) {
   return sizeOf(problem.dtype) > 1 || problem.order == MatrixOrder::Transposed;
-}
-
-/// Whether kernels/hopper_gemm, which has no epilogue, computes it.
-bool isPlain(const GemmProblem &problem) {
-  const GemmEpilogue &epilogue = problem.epilogue;
-  return sizeOf(problem.dtype) > 1 && epilogue.scalesA == Scaling::None && epilogue.scalesB == Scaling::None &&
-         !epilogue.bias && epilogue.activation == Activation::None;
 }
 
 /// Of blocks, or of clusters of them.
@@ -312,9 +315,11 @@ std::vector<GemmPlan> rankGemmPlans(const GemmProblem &problem, std::string_view
     add(pointerForms);
   else
     add(wideForms);
-  if (tensorCopies && sizeOf(problem.dtype) == 2 && isPlain(problem))
+  if (tensorCopies && sizeOf(problem.dtype) <= 2)
     for (size_t i = 0, plain = forms.size(); i < plain; ++i) {
       TileForm split = forms[i];
+      if (split.plan.moreN != 0)
+        continue;
       split.plan.tailSplits = chooseTailSplits(problem, split.plan, multiprocessors);
       if (split.plan.movement == GemmMovement::Descriptors && split.plan.tailSplits > 1)
         forms.push_back(split);
@@ -359,11 +364,10 @@ Status verifyGemm(const GemmProblem &problem, const GemmPlan &plan) {
       verifyEpilogue(operation, problem.dtype, problem.typeOfResult(), problem.epilogue, /*reduces=*/false));
   DITRON_RETURN_IF_ERROR(verifyPlan(plan).withContext(operation));
   DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, problem.dtype, plan.tile));
-  if (!plan.isPlain() && !isPlain(problem))
-    return unsupported(
-        fmt::format("{}: tiles of two widths, tail-splits, cache hints and clusters take 16-bit operands and "
-                    "fp32, without scales, bias and activation",
-                    operation));
+  if (!plan.isPlain() && !isReadAlongDepth(problem))
+    return unsupported(fmt::format("{}: tiles of two widths, tail-splits, cache hints and clusters with operands of {} "
+                                   "and B as [K, N]; 8-bit operands are accepted with B as [N, K]",
+                                   operation, ditron::toString(problem.dtype)));
   DITRON_RETURN_IF_ERROR(verifyProduct(operation, problem.m, problem.n, problem.k, plan.tile));
   DITRON_RETURN_IF_ERROR(verifyEpilogueShape(operation, problem.dtype, problem.epilogue, problem.n, problem.k));
   DITRON_ASSIGN_OR_RETURN(
@@ -426,18 +430,17 @@ Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Ra
                     {"PRECISION", std::string(toString(problem.precision))}};
   if (isOther)
     call.arguments.emplace_back("MORE_N", chosen.moreN);
-  if (!tail && !isOther) {
-    appendEpilogue(call, problem.epilogue, extras, problem.addsBias ? problem.n : 0);
-    appendActivation(call, problem.epilogue);
+  appendEpilogue(call, problem.epilogue, extras, problem.addsBias ? problem.n : 0);
+  appendActivation(call, problem.epilogue);
+  if (!tail && !isOther)
     return PreparedCall::create(kernels, rank, call);
-  }
   call.arguments.emplace_back("A_POLICY", policyOf(chosen.hintA));
   call.arguments.emplace_back("B_POLICY", policyOf(chosen.hintB));
   call.arguments.emplace_back("CLUSTER", chosen.clusterBlocks);
   if (!tail)
     return PreparedCall::create(kernels, rank, call);
   std::vector<runtime::Buffer> workspace(2);
-  DITRON_ASSIGN_OR_RETURN(workspace[0], rank.allocate(DataType::F32,
+  DITRON_ASSIGN_OR_RETURN(workspace[0], rank.allocate(sumType(problem.dtype),
                                                       uint64_t(tail->parts) * tail->splitTiles * chosen.clusterBlocks *
                                                           tile.blockM * tile.blockN,
                                                       "gemm_split_tail_sums"));

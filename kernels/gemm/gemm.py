@@ -10,7 +10,7 @@ GPUs without TMA, and the only one for row strides that are no multiple of 16 by
 import triton
 import triton.language as tl
 
-from ..product.product import activated, can_fetch_ahead, exact_depth, grouped_tile, matmul_tile, result_columns, scaled_tile, sum_type, weight_descriptor
+from ..product.product import activated, can_fetch_ahead, epilogue_operands, exact_depth, grouped_tile, matmul_tile, result_columns, scaled, scaled_tile, sum_type, weight_descriptor
 
 
 @triton.jit(do_not_specialize=["bias_columns"])
@@ -34,9 +34,10 @@ def gemm(a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_b, stride_c, BLOCK_M: tl
         tile_m, tile_n = grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
         row = tile_m * BLOCK_M
         column = tile_n * BLOCK_N
+        a_scales, b_scales, bias = epilogue_operands(row, column, M, N, a_scale_ptr, 1, b_scale_ptr, bias_ptr, bias_columns, ROW_SCALES,
+                                                     COLUMN_SCALES, BLOCK_M, BLOCK_N)
         sums = matmul_tile(a_desc, b_desc, row, column, 0, k_tiles, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION)
-        value = scaled_tile(sums, row, column, M, N, a_scale_ptr, 1, b_scale_ptr, bias_ptr, bias_columns, ROW_SCALES, COLUMN_SCALES,
-                            BLOCK_M, BLOCK_N)
+        value = scaled(sums, a_scales, b_scales, bias, ROW_SCALES, COLUMN_SCALES)
         result = activated(value, ACTIVATION, BLOCK_M, BLOCK_N)
         c_desc.store([row, tile_n * RESULT_N], result.to(c_ptr.dtype.element_ty))
 

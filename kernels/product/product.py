@@ -94,27 +94,50 @@ def matmul_tile_turned(a_desc, b_desc, row, column, first_step, end_step, BLOCK_
 
 
 @triton.jit
-def scaled_tile(sums, row, column, M, N, a_scale_ptr, stride_a_scale, b_scale_ptr, bias_ptr, bias_columns, ROW_SCALES: tl.constexpr,
-                COLUMN_SCALES: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    """The tile at (row, column) of an [M, N] product, in fp32. Scales of A's rows are stride_a_scale apart."""
-    value = sums.to(tl.float32)
+def epilogue_operands(row, column, M, N, a_scale_ptr, stride_a_scale, b_scale_ptr, bias_ptr, bias_columns, ROW_SCALES: tl.constexpr,
+                      COLUMN_SCALES: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """(scales of A, scales of B, bias) of the tile at (row, column) of an [M, N] product; None is what there is none of. Scales of A's rows are
+    stride_a_scale apart. Asked for before the tile is multiplied, they come meanwhile."""
+    a_scales = None
     if a_scale_ptr is not None:
         if ROW_SCALES:
             rows = tl.arange(0, BLOCK_M)
-            scales = a_scale_ptr + tl.cast(row, tl.int64) * stride_a_scale
-            value *= tl.load(scales + rows * stride_a_scale, mask=rows < M - row, other=0.0)[:, None]
+            a_scales = tl.load(a_scale_ptr + tl.cast(row, tl.int64) * stride_a_scale + rows * stride_a_scale, mask=rows < M - row, other=0.0)
         else:
-            value *= tl.load(a_scale_ptr)
+            a_scales = tl.load(a_scale_ptr)
+    columns = tl.arange(0, BLOCK_N)
+    b_scales = None
     if b_scale_ptr is not None:
         if COLUMN_SCALES:
-            columns = tl.arange(0, BLOCK_N)
-            value *= tl.load(b_scale_ptr + column + columns, mask=columns < N - column, other=0.0)[None, :]
+            b_scales = tl.load(b_scale_ptr + column + columns, mask=columns < N - column, other=0.0)
         else:
-            value *= tl.load(b_scale_ptr)
+            b_scales = tl.load(b_scale_ptr)
+    bias = None
     if bias_ptr is not None:
-        columns = tl.arange(0, BLOCK_N)
-        value += tl.load(bias_ptr + column + columns, mask=columns < bias_columns - column, other=0.0).to(tl.float32)[None, :]
+        bias = tl.load(bias_ptr + column + columns, mask=columns < bias_columns - column, other=0.0)
+    return a_scales, b_scales, bias
+
+
+@triton.jit
+def scaled(sums, a_scales, b_scales, bias, ROW_SCALES: tl.constexpr, COLUMN_SCALES: tl.constexpr):
+    """The sums of a tile with its epilogue_operands, in fp32."""
+    value = sums.to(tl.float32)
+    if a_scales is not None:
+        value *= a_scales[:, None] if ROW_SCALES else a_scales
+    if b_scales is not None:
+        value *= b_scales[None, :] if COLUMN_SCALES else b_scales
+    if bias is not None:
+        value += bias.to(tl.float32)[None, :]
     return value
+
+
+@triton.jit
+def scaled_tile(sums, row, column, M, N, a_scale_ptr, stride_a_scale, b_scale_ptr, bias_ptr, bias_columns, ROW_SCALES: tl.constexpr,
+                COLUMN_SCALES: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """The tile at (row, column) of an [M, N] product, in fp32."""
+    a_scales, b_scales, bias = epilogue_operands(row, column, M, N, a_scale_ptr, stride_a_scale, b_scale_ptr, bias_ptr, bias_columns, ROW_SCALES,
+                                                 COLUMN_SCALES, BLOCK_M, BLOCK_N)
+    return scaled(sums, a_scales, b_scales, bias, ROW_SCALES, COLUMN_SCALES)
 
 
 @triton.jit

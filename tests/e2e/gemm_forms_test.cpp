@@ -31,7 +31,7 @@ struct Product {
   GemmProblem problem;
   std::unique_ptr<World> world;
   jit::Jit *jit = nullptr;
-  Buffer a, b, c;
+  Buffer a, b, c, scalesA, scalesB, bias;
 
   Product(const GemmProblem &problem, uint32_t multiprocessors, uint64_t seed) : problem(problem) {
     WorldOptions options;
@@ -44,13 +44,21 @@ struct Product {
     a = memory(problem.m * strideOf(problem.strides.a, problem.k));
     b = memory(isTransposed() ? problem.n * strideOf(problem.strides.b, problem.k)
                               : problem.k * strideOf(problem.strides.b, problem.n));
-    c = memory(problem.m * strideOf(problem.strides.c, problem.n));
+    c = memory(problem.m * strideOf(problem.strides.c, problem.epilogue.resultColumns(problem.n)),
+               problem.typeOfResult());
+    auto scales = [&](ops::Scaling scaling, int64_t count) {
+      return memory(scaling == ops::Scaling::Vector ? count : 1, DataType::F32);
+    };
+    scalesA = scales(problem.epilogue.scalesA, problem.m);
+    scalesB = scales(problem.epilogue.scalesB, problem.n);
+    bias = memory(problem.n, problem.epilogue.bias.value_or(DataType::F32));
   }
   bool isTransposed() const { return problem.order == MatrixOrder::Transposed; }
   static int64_t strideOf(int64_t given, int64_t columns) { return given ? given : columns; }
   Rank &rank() { return world->rank(0); }
-  Buffer memory(int64_t count) {
-    auto buffer = rank().allocate(problem.dtype, count, "matrix");
+  Buffer memory(int64_t count) { return memory(count, problem.dtype); }
+  Buffer memory(int64_t count, DataType type) {
+    auto buffer = rank().allocate(type, count, "matrix");
     EXPECT_OK(buffer);
     return std::move(buffer).value();
   }
@@ -62,6 +70,8 @@ struct Product {
       EXPECT_OK(matrix->uploadFloats(integers ? convertAll<float>(randomIntegers(count, ++seed, -2, 2))
                                               : randomFloats(count, ++seed, -1, 1, problem.dtype)));
     }
+    for (Buffer *vector : {&scalesA, &scalesB, &bias})
+      EXPECT_OK(vector->uploadFloats(randomFloats(vector->count(), ++seed, 0.5, 1.5, vector->type())));
     poison();
   }
   void poison() { EXPECT_OK(c.uploadFloats(std::vector<float>(c.count(), NAN))); }
@@ -69,7 +79,12 @@ struct Product {
   Expected<ops::PreparedCall> prepare(std::string_view plan) {
     auto parsed = ops::parseGemmPlan(plan, {});
     EXPECT_OK(parsed);
-    return ops::prepareGemm(*jit, rank(), problem, a, b, c, *parsed);
+    auto given = [](bool is, Buffer &buffer) { return is ? runtime::Pointer(buffer) : runtime::Pointer(); };
+    const ops::GemmEpilogue &epilogue = problem.epilogue;
+    return ops::prepareGemm(*jit, rank(), problem, a, b, c, *parsed,
+                            {given(epilogue.scalesA != ops::Scaling::None, scalesA),
+                             given(epilogue.scalesB != ops::Scaling::None, scalesB),
+                             given(epilogue.bias.has_value(), bias)});
   }
   std::vector<float> result() {
     EXPECT_OK(world->synchronize());
@@ -97,6 +112,15 @@ struct Form {
   uint32_t multiprocessors;
 };
 
+ops::GemmEpilogue randomEpilogue(std::mt19937_64 &random) {
+  using ops::Activation, ops::Scaling;
+  constexpr Scaling scalings[] = {Scaling::None, Scaling::Tensor, Scaling::Vector};
+  constexpr Activation activations[] = {Activation::None, Activation::Relu, Activation::Gelu, Activation::Silu,
+                                        Activation::SwiGlu};
+  constexpr std::optional<DataType> biases[] = {std::nullopt, DataType::BF16, DataType::F32};
+  return {scalings[random() % 3], scalings[random() % 3], biases[random() % 3], activations[random() % 5]};
+}
+
 Form randomForm(uint64_t seed, bool splitTail) {
   std::mt19937_64 random(seed * 7919 + 3);
   auto below = [&](int64_t limit) { return static_cast<int64_t>(random() % limit); };
@@ -111,16 +135,22 @@ Form randomForm(uint64_t seed, bool splitTail) {
                       .begin()[below(6)]);
   form.multiprocessors = static_cast<uint32_t>(1 + below(11));
   GemmProblem &p = form.problem;
-  p.dtype = below(2) ? DataType::BF16 : DataType::F16;
-  p.order = below(3) ? MatrixOrder::Transposed : MatrixOrder::Plain;
+  p.dtype =
+      std::initializer_list<DataType>{DataType::BF16, DataType::F16, DataType::F8E4NV, DataType::F8E5, DataType::I8}
+          .begin()[below(5)];
+  const bool isNarrow = sizeOf(p.dtype) == 1;
+  p.order = isNarrow || below(3) ? MatrixOrder::Transposed : MatrixOrder::Plain;
   p.m = 1 + below(5 * blockM);
   // The compiler knows of sizes whether they are multiples of 16; a producer warp fetches tiles where they are.
-  const int64_t unit = below(4) ? 16 : 8;
+  const int64_t unit = isNarrow || below(4) ? 16 : 8;
   p.n = unit * (1 + below(4 * blockN / unit));
-  p.k = below(6) ? unit * (1 + below(8 * blockK / unit)) : 8;
-  if (below(2)) {
+  p.k = below(6) ? unit * (1 + below(8 * blockK / unit)) : unit;
+  if (below(2))
+    p.epilogue = randomEpilogue(random);
+  const int64_t columns = p.epilogue.resultColumns(p.n);
+  if (below(2) || columns % 8 != 0) {
     p.strides.a = p.k + unit * below(3);
-    p.strides.c = p.n + unit * below(3);
+    p.strides.c = ops::ceilDivide(columns, unit) * unit + unit * below(3);
   }
   return form;
 }
@@ -129,9 +159,11 @@ class GemmForms : public testing::TestWithParam<int> {};
 
 void expectSameBits(const Form &form, const std::string &plan, uint64_t seed) {
   const GemmProblem &p = form.problem;
-  SCOPED_TRACE(fmt::format("{}: {}x{}x{} of {}, strides {} {}, order {}, {} multiprocessors", plan, p.m, p.n, p.k,
-                           toString(p.dtype), p.strides.a, p.strides.c, p.order == MatrixOrder::Plain ? "kn" : "nk",
-                           form.multiprocessors));
+  SCOPED_TRACE(fmt::format("{}: {}x{}x{} of {}, strides {} {}, order {}, scales {} {}, {}, {}, {} multiprocessors",
+                           plan, p.m, p.n, p.k, toString(p.dtype), p.strides.a, p.strides.c,
+                           p.order == MatrixOrder::Plain ? "kn" : "nk", toString(p.epilogue.scalesA),
+                           toString(p.epilogue.scalesB), p.epilogue.bias ? "bias" : "no bias",
+                           toString(p.epilogue.activation), form.multiprocessors));
   Product product(p, form.multiprocessors, seed);
   const auto call = product.prepare(plan), plain = product.prepare("descriptors 64x64x32 warps 4 stages 2 group 3");
   for (uint64_t round = 0; round < 2; ++round) {
@@ -287,6 +319,25 @@ TEST(GemmFormPlans, TailsAreSplitWhereItPromisesMuch) {
   // Operators that overlap get a tile, and the plan it comes from is no more than that.
   const ops::TileConfig tile = ops::chooseTile({.m = 8192, .n = 1376, .k = 4096}, "cuda:sm_90a", 132);
   EXPECT_EQ(tile.blockM * tile.blockN, 128u * 128);
+}
+
+TEST(GemmFormPlans, OfEightBitsAreConsidered) {
+  const GemmProblem problem = {.m = 8192, .n = 1376, .k = 4096, .dtype = DataType::F8E4NV};
+  const std::vector<GemmPlan> plans = ops::rankGemmPlans(problem, "cuda:sm_90a", 132);
+  for (const char *form : {"tail-splits", "cluster 2", "128x192x128"})
+    EXPECT_TRUE(std::ranges::any_of(plans, [&](const GemmPlan &plan) {
+      return plan.text().find(form) != std::string::npos;
+    })) << form;
+  for (const GemmPlan &plan : plans) {
+    EXPECT_OK(ops::verifyGemm(problem, plan));
+    EXPECT_EQ(ops::parseGemmPlan(plan.text(), {})->text(), plan.text());
+  }
+  // Tensor cores read them along K only.
+  GemmProblem plain = problem;
+  plain.order = MatrixOrder::Plain;
+  for (const char *form : {"128x192x128", "128x128x128 tail-splits 3", "128x128x128 cluster 2", "128x128x128 a-first"})
+    EXPECT_THAT(ops::verifyGemm(plain, *ops::parseGemmPlan(fmt::format("descriptors {}", form), {})).message(),
+                HasSubstr("operands of fp8e4nv and B as [K, N]; 8-bit operands are accepted with B as [N, K]"));
 }
 
 TEST(GemmFormPlans, SayWhatIsAccepted) {

@@ -271,6 +271,14 @@ for a, bias, scales, activation in [("fp8e4nv", "*bf16:16", "*fp32:16", "swiglu"
     gathered = optional(scales, "a_scale_ptr") + ", i32" + optional(scales, "b_scale_ptr") + biased
     tile = constexpr(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, GROUP_M=8, B_TRANSPOSED=True, PRECISION="tf32")
     wide = {**tiles, "BLOCK_K": 64, "B_TRANSPOSED": True}
+    if arch == "sm_90a":
+        # The tiles that warpgroups multiply and promote by turns, in clusters; and with more columns.
+        sums = "*i32:16" if a == "i8" else "*fp32:16"
+        for kernel, extra, workspace, columns, stages in [("gemm_two_widths", dict(MORE_N=64), "", 128, 4), ("gemm_split_tail", {}, f", {sums}, *i64:16", 256, 3)]:
+            cut = {**dict(BLOCK_M=128, BLOCK_N=columns), **extra, **dict(BLOCK_K=128 if a != "bf16" else 64, GROUP_M=8, B_TRANSPOSED=True, PRECISION="tf32", A_POLICY="",
+                                                                        B_POLICY="", CLUSTER=2)}
+            cases.append((library("hopper_gemm"), kernel, f"*{a}:16, *{a}:16, *bf16:16" + workspace + ", i32:16" * 6 + (", i32" * 2 if workspace else "") + constexpr(**cut) +
+                          scaled + biased + vectors + constexpr(ACTIVATION=activation), f"--num-warps 8 --num-stages {stages}", *(["tight"] if activation != "swiglu" else [])))
     for kernel in ["gemm", "gemm_pointers"]:
         cases.append((library("gemm"), kernel, f"*{a}:16, *{a}:16, *bf16:16" + ", i32:16" * 6 + tile + scaled + biased + vectors + constexpr(ACTIVATION=activation), "--num-warps 8"))
     cases.append((library("tensor_parallel_gemm"), "all_gather_gemm", f"*{a}:16, *{a}:16, *bf16:16, *u64:16, *u64:16" + ", i32:16" * 8 + ", i32" +
