@@ -226,6 +226,7 @@ def combine_parts(parts_ptr, sums_ptr, first_program, stride, parts, rows, VALUE
                   PARTS: tl.constexpr):
     """The parts of an item, PARTS of them at a time, each weighted by its sum: [ROWS, VALUE_BLOCK] and logarithms [ROWS]."""
     row = tl.arange(0, ROWS)
+    # The first ones are on their way with the sums.
     values = values_of_parts(parts_ptr, first_program, stride, 0, parts, rows, VALUE_BLOCK, BLOCK_M, ROWS, PARTS)
     largest = tl.full((ROWS,), float("-inf"), dtype=tl.float32)
     for first in range(0, parts, 4 * PARTS):
@@ -235,13 +236,11 @@ def combine_parts(parts_ptr, sums_ptr, first_program, stride, parts, rows, VALUE
     total = tl.zeros((ROWS,), dtype=tl.float32)
     value = tl.zeros((ROWS, VALUE_BLOCK), dtype=tl.float32)
     for first in range(0, parts, PARTS):
-        # While these are added the next ones are on their way.
-        following = values_of_parts(parts_ptr, first_program, stride, first + PARTS, parts, rows, VALUE_BLOCK, BLOCK_M, ROWS,
-                                    PARTS)
+        if first > 0:
+            values = values_of_parts(parts_ptr, first_program, stride, first, parts, rows, VALUE_BLOCK, BLOCK_M, ROWS, PARTS)
         weights = tl.exp2(logs_of_parts(sums_ptr, first_program, stride, first, parts, rows, BLOCK_M, ROWS, PARTS) - finite[None, :])
         total += tl.sum(weights, axis=0)
         value += tl.sum(values * weights[:, :, None], axis=0)
-        values = following
     some = tl.where(total == 0.0, 1.0, total)
     return value / some[:, None], largest + tl.log2(some)
 
@@ -313,13 +312,13 @@ def attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_pt
     programs = min(tl.num_programs(0) // row_tiles, total_tiles)
     next_tile = first_tile_of(min(program, programs), total_tiles, programs)
     end = first_tile_of(min(program + 1, programs), total_tiles, programs)
-    per_item = 0
     if not EVEN:
         per_item = tl.num_programs(0) // row_tiles // (batch * kv_heads)
-        if tl.cdiv(tl.max(tiles_of_items, axis=0), max(per_item, 1)) > tl.cdiv(total_tiles, programs) + 1:
-            per_item = 0
-        if per_item > 0:
+        if per_item > 0 and tl.cdiv(tl.max(tiles_of_items, axis=0), max(per_item, 1)) <= tl.cdiv(total_tiles, programs) + 1:
             next_tile, end = share_of_item(program, per_item, ends, tiles_of_items, kv_heads, BATCH)
+            # What parts are numbered by, in the registers that have it for equal shares: the loop needs all that there are.
+            programs = per_item
+            total_tiles = -1 - program
     first_row = row_tile * BLOCK_M
     rows_left = min(tile_rows - first_row, BLOCK_M)
     rows = tl.arange(0, BLOCK_M)
@@ -359,11 +358,12 @@ def attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_pt
             tl.store(parts_ptr + (part + rows)[:, None] * VALUE_BLOCK + columns[None, :], value, mask=is_row[:, None])
             tl.store(sums_ptr + part + rows, log, mask=is_row)
             item_begin = next_tile - first_tile
-            first_program = program_of(item_begin, total_tiles, programs)
-            parts = program_of(item_begin + tiles - 1, total_tiles, programs) - first_program + 1
-            if per_item > 0:
-                first_program = program - program % per_item
-                parts = min(per_item, tiles)
+            if total_tiles < 0:
+                first_program = (-1 - total_tiles) // programs * programs
+                parts = min(programs, tiles)
+            else:
+                first_program = program_of(item_begin, total_tiles, programs)
+                parts = program_of(item_begin + tiles - 1, total_tiles, programs) - first_program + 1
             own_counter_ptr = counter_ptr + first_program * row_tiles + row_tile
             is_whole = tl.atomic_add(own_counter_ptr, 1, sem="acq_rel", scope="gpu") == parts - 1
             if is_whole:

@@ -107,7 +107,7 @@ def test_what_is_wrong(world):
 
     refused("op 'add'; accepted are sum, max, min, average", ditron.AllReduce, world, 100, np.float32, "add")
     refused("type bool; send them as uint8", ditron.AllReduce, world, 100, np.bool_)
-    refused("max_elements is 0", ditron.AllReduce, world, 0, np.float32)
+    refused("max_elements=0; 1 to", ditron.AllReduce, world, 0, np.float32)
     refused("root 3 of 3 ranks; 0 to 2 is accepted", ditron.Broadcast, world, 100, np.float32, 3)
     refused("this process has 3 ranks; given are 2 and 2 tensors", reduce, x[:2])
     refused("this process has the ranks", reduce, x[0])

@@ -482,7 +482,7 @@ TEST_F(ShardedAttentionDecodeTest, RefusesWhatItCannotDo) {
   EXPECT_THAT(statusOf(ops::ShardedAttentionDecode::create(world(), sharedJit(),
                                                            {.problem = call.problem, .concurrentCalls = 0}))
                   .message(),
-              HasSubstr("0 concurrent calls"));
+              HasSubstr("concurrentCalls is 0; 1 to"));
   DecodeProblem windowed = call.problem;
   windowed.window = 5;
   EXPECT_THAT(statusOf(ops::ShardedAttentionDecode::create(world(), sharedJit(), {.problem = windowed})).message(),

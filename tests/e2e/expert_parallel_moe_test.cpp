@@ -204,7 +204,7 @@ TEST_P(ExpertParallelMoes, WhatIsRefused) {
   EXPECT_THAT(error(good, ranks()), HasSubstr("ExpertParallelMoe: operand router"));
   ExpertParallelMoeOptions bad = good;
   bad.inner = 0;
-  EXPECT_THAT(error(bad, ranks()), HasSubstr("inner 0"));
+  EXPECT_THAT(error(bad, ranks()), HasSubstr("inner is 0; 1 to"));
   bad = good;
   bad.topK = 5;
   EXPECT_THAT(error(bad, ranks()), HasSubstr("topK is 5 of 4 experts"));

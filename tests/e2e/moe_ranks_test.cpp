@@ -303,7 +303,7 @@ TEST_F(MoeRanks, WhatAGatheredProductRefuses) {
   };
   AllGatherMoeOptions wrong = options;
   wrong.columns = 0;
-  EXPECT_THAT(messageOf(wrong), HasSubstr("columns 0"));
+  EXPECT_THAT(messageOf(wrong), HasSubstr("columns is 0; 1 to"));
   wrong = options;
   wrong.chunksPerRank = 65;
   EXPECT_THAT(messageOf(wrong), HasSubstr("65 chunks per rank; 1 to 64 are accepted"));

@@ -46,6 +46,8 @@ inline const char *const testPtx = R"(
 { ret; }
 .visible .entry grid(.param .u64 out, .param .u32 x, .param .u32 y, .param .u32 z, .param .u64 view)
 { ret; }
+.visible .entry pairs(.param .u64 p0, .param .u64 view)
+{ ret; }
 .visible .entry sum(.param .u64 x, .param .u64 y, .param .u64 out, .param .u32 n, .param .u64 view)
 { ret; }
 )";
