@@ -174,7 +174,35 @@ struct StoreWithConstantMask : public OpRewritePattern<StoreOp> {
     return success();
   }
 };
+/// dot(a, b, 0) + x = dot(a, b, x): the instruction adds anyway. Not for 8-bit floats, whose products tensor cores add with fewer bits than
+/// the addition has, nor where sums are rounded to 16 bits.
+template <typename AddOp> struct AddToDot : public OpRewritePattern<AddOp> {
+  using OpRewritePattern<AddOp>::OpRewritePattern;
+  LogicalResult matchAndRewrite(AddOp add, PatternRewriter &rewriter) const override {
+    for (unsigned number : {0, 1}) {
+      auto dot = add->getOperand(number).template getDefiningOp<DotOp>();
+      if (!dot || !dot->hasOneUse() || dot->getBlock() != add->getBlock() || !isExact(dot) ||
+          !(matchPattern(dot.getC(), m_AnyZeroFloat()) || matchPattern(dot.getC(), m_Zero())))
+        continue;
+      rewriter.replaceOpWithNewOp<DotOp>(add, dot.getA(), dot.getB(), add->getOperand(1 - number),
+                                         dot.getPrecisionAttr(), dot.getMaxImpreciseAccAttr());
+      rewriter.eraseOp(dot);
+      return success();
+    }
+    return rewriter.notifyMatchFailure(add,
+                                       "no operand is a dot of this block that starts from zero and has no other use");
+  }
+
+  static bool isExact(DotOp dot) {
+    Type operand = elementTypeOf(dot.getA().getType()), sum = elementTypeOf(dot.getType());
+    return operand.getIntOrFloatBitWidth() > 8 ? !sum.isF16() : operand.isInteger();
+  }
+};
 } // namespace
+
+void DotOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<AddToDot<arith::AddFOp>, AddToDot<arith::AddIOp>>(context);
+}
 
 void ExpandDimsOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   patterns.add<ShapeOfSplat<ExpandDimsOp>>(context);

@@ -519,7 +519,8 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["c", "result"]>]> {
   let description = [{
     a is MxK, b is KxN, c is MxN; all three may have a leading batch dimension. fp16, bf16, fp8 and fp32 operands accumulate in
     fp32, int8 in i32. `precision` matters for fp32 operands only. `maxImpreciseAcc` is for fp8 operands: after so many
-    elements of K the tensor core's sum is added to the fp32 accumulator.
+    elements of K the tensor core's sum is added to the fp32 accumulator. An addition to a dot from zero becomes its c, except with fp8
+    operands, of which the addition has more bits than the tensor core.
 
     ```mlir
     %0 = tile.dot %a, %b, %c : tensor<16x32xbf16>, tensor<32x8xbf16> -> tensor<16x8xf32>
@@ -532,6 +533,7 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["c", "result"]>]> {
                        OptionalAttr<ConfinedAttr<I32Attr, [IntNonNegative]>>:$maxImpreciseAcc);
   let results = (outs RankedTensorOf<[I32, F16, F32, F64]>:$result);
   let assemblyFormat = "$a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `->` type($result)";
+  let hasCanonicalizer = 1;
   let hasVerifier = 1;
 }
 

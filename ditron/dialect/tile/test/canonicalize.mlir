@@ -78,3 +78,51 @@ func.func @effects(%p: !tile.ptr<i32>) {
   %1 = tile.load %p {isVolatile = true} : !tile.ptr<i32> -> i32
   return
 }
+
+// An addition to a dot from zero is the dot's own.
+// CHECK-LABEL: func.func @add_to_dot
+// CHECK-SAME: (%[[A:.*]]: tensor<16x32xf16>, %[[B:.*]]: tensor<32x8xf16>, %[[X:.*]]: tensor<16x8xf32>
+// CHECK: %[[D:.*]] = tile.dot %[[A]], %[[B]], %[[X]] : tensor<16x32xf16>, tensor<32x8xf16> -> tensor<16x8xf32>
+// CHECK-NEXT: return %[[D]]
+func.func @add_to_dot(%a: tensor<16x32xf16>, %b: tensor<32x8xf16>, %x: tensor<16x8xf32>) -> tensor<16x8xf32> {
+  %zero = arith.constant dense<0.0> : tensor<16x8xf32>
+  %d = tile.dot %a, %b, %zero : tensor<16x32xf16>, tensor<32x8xf16> -> tensor<16x8xf32>
+  %s = arith.addf %x, %d : tensor<16x8xf32>
+  return %s : tensor<16x8xf32>
+}
+
+// CHECK-LABEL: func.func @add_to_dot_of_integers
+// CHECK: tile.dot
+// CHECK-NOT: arith.addi
+func.func @add_to_dot_of_integers(%a: tensor<16x32xi8>, %b: tensor<32x8xi8>, %x: tensor<16x8xi32>) -> tensor<16x8xi32> {
+  %zero = arith.constant dense<0> : tensor<16x8xi32>
+  %d = tile.dot %a, %b, %zero : tensor<16x32xi8>, tensor<32x8xi8> -> tensor<16x8xi32>
+  %s = arith.addi %d, %x : tensor<16x8xi32>
+  return %s : tensor<16x8xi32>
+}
+
+// Not where the sum has more bits than the tensor core's, where the dot has another use, begins with something else, or stands before a loop.
+// CHECK-LABEL: func.func @add_beside_dot
+// CHECK: arith.addf
+// CHECK: arith.addf
+// CHECK: arith.addf
+// CHECK: scf.for
+// CHECK: arith.addf
+func.func @add_beside_dot(%a: tensor<16x32xf8E4M3FN>, %b: tensor<32x8xf8E4M3FN>, %c: tensor<16x32xf16>, %d: tensor<32x8xf16>, %x: tensor<16x8xf32>, %n: i32)
+    -> (tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>) {
+  %zero = arith.constant dense<0.0> : tensor<16x8xf32>
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %narrow = tile.dot %a, %b, %zero : tensor<16x32xf8E4M3FN>, tensor<32x8xf8E4M3FN> -> tensor<16x8xf32>
+  %s0 = arith.addf %x, %narrow : tensor<16x8xf32>
+  %shared = tile.dot %c, %d, %zero : tensor<16x32xf16>, tensor<32x8xf16> -> tensor<16x8xf32>
+  %s1 = arith.addf %x, %shared : tensor<16x8xf32>
+  %begun = tile.dot %c, %d, %s1 : tensor<16x32xf16>, tensor<32x8xf16> -> tensor<16x8xf32>
+  %s2 = arith.addf %x, %begun : tensor<16x8xf32>
+  %before = tile.dot %c, %d, %zero : tensor<16x32xf16>, tensor<32x8xf16> -> tensor<16x8xf32>
+  %s3 = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %x) -> tensor<16x8xf32> : i32 {
+    %more = arith.addf %sum, %before : tensor<16x8xf32>
+    scf.yield %more : tensor<16x8xf32>
+  }
+  return %s0, %s1, %s2, %s3, %shared : tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>
+}
