@@ -162,8 +162,9 @@ def TensorStores : Pass<"dgpu-tensor-stores", "::mlir::ModuleOp"> {
 def WarpgroupDots : Pass<"dgpu-warpgroup-dots", "::mlir::ModuleOp"> {
   let summary = "dots of ordinary kernels become warpgroup dots";
   let description = [{
-    On modules with dgpu.wgmma, before layouts. Operands that are loaded beside the dot or known before its loop go to shared memory
-    (dgpu-pipeline-loops makes that a ring of asynchronous copies); another A is read from registers; dots with another B stay.
+    On modules with dgpu.wgmma, before layouts. Operands that are loaded beside the dot or known before its loop go to shared memory, the latter
+    once for all loops that follow (dgpu-pipeline-loops makes a ring of asynchronous copies of the former); another A is read from registers; dots
+    with another B stay.
   }];
   let options = [
     Option<"limitBytes", "limit-bytes", "int64_t", /*default=*/"232448",

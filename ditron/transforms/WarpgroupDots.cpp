@@ -5,7 +5,7 @@
 //
 // 1. B goes to a buffer in shared memory. It must be loaded in the dot's block, for dots alone (dgpu-pipeline-loops then copies it straight to a
 //    ring in that buffer's layout), or be known before the loop (then it is stored once). The layout follows the contiguous
-//    dimension of the load. Several dots read one buffer, each as it lies or transposed.
+//    dimension of the load. Several dots read one buffer, each as it lies or transposed, also those of later loops if it is known before the first.
 // 2. A goes to a buffer under the same conditions; otherwise it is read from registers, which suits what other dots computed.
 // 3. Each dot is waited for at once; dgpu-pipeline-loops lets dots that only accumulate run into the next iteration.
 //
@@ -44,7 +44,7 @@ struct Staging {
   dgpu::BufferType type;
   Operation *before = nullptr; ///< The store's place.
   Operation *load = nullptr;   ///< In the dot's block, whose other dots may read the same buffer; else null.
-  Value buffer;                ///< Where it lies already, for such a dot; else null.
+  Value buffer;                ///< Where it lies already, for such a dot or one of an earlier loop; else null.
 };
 
 /// Rewrites the dots of one kernel.
@@ -99,7 +99,7 @@ private:
   /// Counts the bytes of a dot's operands for the outermost loop that it stands in, before which those are stored that are known then. False, and
   /// nothing counted, if they would be too many.
   bool reserve(tile::DotOp dot, const std::optional<Staging> &a, const std::optional<Staging> &b) {
-    int64_t &reserved = bytesOf[kernel.getBody().front().findAncestorOpInBlock(*dot)];
+    int64_t &reserved = bytesOf[placeOf(dot)];
     int64_t bytes = reserved;
     for (const std::optional<Staging> &staging : {a, b}) {
       if (!staging || staging->buffer)
@@ -112,6 +112,33 @@ private:
       return false;
     reserved = bytes;
     return true;
+  }
+
+  /// The operation of the kernel's block that `op` stands in.
+  Operation *placeOf(Operation *op) { return kernel.getBody().front().findAncestorOpInBlock(*op); }
+
+  /// The buffer to which an earlier loop's operand was stored and that may live until `before`, or null. Counts its bytes on the way there.
+  Value keptBuffer(Value value, dgpu::BufferType type, Operation *before) {
+    auto found = kept.find({value, type});
+    if (found == kept.end())
+      return {};
+    dgpu::BufferStoreOp store = found->second.store;
+    if (!store->getBlock()->findAncestorOpInBlock(*before) ||
+        !store->isBeforeInBlock(store->getBlock()->findAncestorOpInBlock(*before)))
+      return {};
+    // Everything behind its last reader so far that needs shared memory needs this much more.
+    bytesOf.try_emplace(placeOf(before), 0);
+    SmallVector<Operation *> places;
+    for (auto &[place, bytes] : bytesOf)
+      if (found->second.lastPlace->isBeforeInBlock(place) && !placeOf(before)->isBeforeInBlock(place)) {
+        places.push_back(place);
+        if (bytes + type.getSlotBytes() > limitBytes)
+          return {};
+      }
+    for (Operation *place : places)
+      bytesOf[place] += type.getSlotBytes();
+    found->second.lastPlace = placeOf(before);
+    return store.getBuffer();
   }
 
   static void eraseUnusedTransposes(Value value) {
@@ -142,12 +169,16 @@ private:
     else if ((number == 0) == root.isTransposed)
       std::reverse(order.begin(), order.end());
     staging.type = bufferOf(root.value, order);
+    const layout::DotOperand operand = number == 0 ? layout::DotOperand::A : layout::DotOperand::B;
+    if (!canReadOperand(staging.type, root.isTransposed, operand))
+      return std::nullopt;
     if (staging.before == dot && load && load->getBlock() == dot->getBlock()) {
       staging.load = load;
       staging.buffer = loaded.lookup(load);
+    } else {
+      staging.buffer = keptBuffer(root.value, staging.type, staging.before);
     }
-    const layout::DotOperand operand = number == 0 ? layout::DotOperand::A : layout::DotOperand::B;
-    return canReadOperand(staging.type, root.isTransposed, operand) ? std::optional(staging) : std::nullopt;
+    return staging;
   }
 
   /// For one tile, swizzled, of which the dimension order[0] is contiguous.
@@ -198,8 +229,10 @@ private:
       loaded[staging.load] = buffer;
     builder.setInsertionPoint(staging.before);
     Value slot = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(0));
-    dgpu::BufferStoreOp::create(builder, loc, root.value, buffer, slot);
+    auto store = dgpu::BufferStoreOp::create(builder, loc, root.value, buffer, slot);
     dgpu::FenceAsyncOp::create(builder, loc);
+    if (!staging.load)
+      kept[{root.value, staging.type}] = {store, placeOf(dot)};
     return seen;
   }
 
@@ -207,8 +240,14 @@ private:
   const analysis::AxisInfoAnalysis &axisInfo;
   int warps;
   int64_t limitBytes;
+  /// What a dot or its loop stores before it, for whoever comes later.
+  struct KeptOperand {
+    dgpu::BufferStoreOp store;
+    Operation *lastPlace = nullptr; ///< Until which it lives, in the kernel's block.
+  };
   llvm::DenseMap<Operation *, int64_t> bytesOf; ///< Of operands, by who needs them in the kernel's block.
   llvm::DenseMap<Operation *, Value> loaded;    ///< Buffers of loads in their dots' block.
+  llvm::DenseMap<std::pair<Value, dgpu::BufferType>, KeptOperand> kept;
 };
 
 class WarpgroupDotsPass : public impl::WarpgroupDotsBase<WarpgroupDotsPass> {

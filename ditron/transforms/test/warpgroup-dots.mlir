@@ -54,6 +54,32 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
     return %r : tensor<64x64xf32>
   }
 
+  // What is known before two loops is stored before the first, for both.
+  // CHECK-LABEL: func.func @two_loops
+  // CHECK: %[[Q:.*]] = dgpu.buffer_alloc
+  // CHECK: dgpu.buffer_store %arg0, %[[Q]][
+  // CHECK: scf.for
+  // CHECK: dgpu.warpgroup_dot %[[Q]][
+  // CHECK-NOT: dgpu.buffer_store %arg0
+  // CHECK: scf.for
+  // CHECK: dgpu.warpgroup_dot %[[Q]][
+  func.func @two_loops(%q: tensor<64x64xf16>, %pk: tensor<64x64x!tile.ptr<f16>>, %n: i32) -> tensor<64x64xf32> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32> : i32 {
+      %k = tile.load %pk : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+      %d = tile.dot %q, %k, %acc : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+      scf.yield %d : tensor<64x64xf32>
+    }
+    %s = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %r) -> tensor<64x64xf32> : i32 {
+      %k = tile.load %pk : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+      %d = tile.dot %q, %k, %acc : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+      scf.yield %d : tensor<64x64xf32>
+    }
+    return %s : tensor<64x64xf32>
+  }
+
   // Two dots of what was loaded once, here and transposed, read one buffer.
   // CHECK-LABEL: func.func @twice
   // CHECK: dgpu.buffer_store %arg0
