@@ -216,7 +216,7 @@ def RemoveConversions : Pass<"dgpu-remove-conversions", "::mlir::ModuleOp"> {
        shape changes), compute them again in the wanted layout if that costs less than the conversion. Operations that nobody
        else uses cost nothing: they move. A row that is loaded beside dots of warpgroups, and that only the conversion uses, is loaded in
        the wanted layout, by several threads.
-    4. Hoist conversions of loop-invariant values out of loops.
+    4. Hoist conversions of loop-invariant values out of loops, beside dots of warpgroups with the cheap operations that lead to them.
     Conversions that stay are reported by dgpu-allocate-shared: pipelining still replaces some.
   }];
   let dependentDialects = ["::ditron::dgpu::DgpuDialect"];

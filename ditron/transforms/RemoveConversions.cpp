@@ -12,8 +12,9 @@
 //    else uses cost nothing: they move.
 //    A row that is loaded beside dots of warpgroups, and that only the conversion uses, is loaded in the wanted layout, by several threads: the
 //    conversion's barrier would stop warpgroups that compute while others multiply.
-// 4. Hoist conversions of loop-invariant values out of loops. What a loop carries and only converts, always to one layout, it carries in that layout:
-//    the conversions before the loop and at the end of a turn may then go into what computes the value.
+// 4. Hoist conversions of loop-invariant values out of loops, beside dots of warpgroups with the cheap operations that lead to them. What a loop
+//    carries and only converts, always to one layout, it carries in that layout: the conversions before the loop and at the end of a turn may then
+//    go into what computes the value.
 // Conversions that stay are reported by dgpu-allocate-shared: pipelining still replaces some.
 //
 // Before:  %r = tile.arange 0, 64 : tensor<64xi32, #A>           After:  %r = tile.arange 0, 64 : tensor<64xi32, #slice>
@@ -44,6 +45,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/CSE.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace ditron::transforms {
 #define GEN_PASS_DEF_REMOVECONVERSIONS
@@ -344,8 +346,11 @@ private:
     bool changed = false;
     for (ConvertLayoutOp convert : conversions())
       while (auto loop = dyn_cast<LoopLikeOpInterface>(convert->getParentOp())) {
-        if (!loop.isDefinedOutsideOfLoop(convert.getSource()))
+        llvm::SetVector<Operation *> chain;
+        if (!isInvariant(convert.getSource(), loop, chain) || !(chain.empty() || standsBesideDots(convert)))
           break;
+        for (Operation *op : chain)
+          op->moveBefore(loop);
         convert->moveBefore(loop);
         changed = true;
       }
@@ -391,6 +396,21 @@ private:
         changed = true;
       }
     return changed;
+  }
+
+  /// True if a value is known before the loop, or computed there by what may as well be done before it: `chain`, operands first.
+  static bool isInvariant(Value value, LoopLikeOpInterface loop, llvm::SetVector<Operation *> &chain) {
+    if (loop.isDefinedOutsideOfLoop(value))
+      return true;
+    Operation *definition = value.getDefiningOp();
+    if (!definition || definition->getParentOp() != loop || !isRematerialisable(definition) ||
+        chain.size() >= maxSliceOps)
+      return false;
+    for (Value operand : definition->getOperands())
+      if (!isInvariant(operand, loop, chain))
+        return false;
+    chain.insert(definition);
+    return true;
   }
 
   void mergeEqual() {

@@ -127,6 +127,30 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32} {
     return %o : tensor<64x16xf32, #c>
   }
 
+  // Beside dots of warpgroups what leads to a conversion leaves the loop as well: here the column that the loop makes of what is known before it.
+  // CHECK-LABEL: func.func @chain_beside_dots
+  // CHECK: tile.expand_dims
+  // CHECK: dgpu.convert_layout
+  // CHECK: scf.for
+  // CHECK-NOT: dgpu.convert_layout
+  // CHECK: return
+  func.func @chain_beside_dots(%p: tensor<16x!tile.ptr<f32>, #row>, %a: tensor<64x16xbf16, #a>, %c: tensor<64x16xf32, #c>, %n: i32) -> tensor<64x16xf32, #c> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %b = dgpu.buffer_alloc : !dgpu.buffer<1 x 16x16 x bf16, #short>
+    %v = tile.load %p : tensor<16x!tile.ptr<f32>, #row> -> tensor<16xf32, #row>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %c) -> (tensor<64x16xf32, #c>) : i32 {
+      %d = dgpu.warpgroup_dot %a, %b[%c0], %acc : tensor<64x16xbf16, #a>, !dgpu.buffer<1 x 16x16 x bf16, #short> -> tensor<64x16xf32, #c>
+      %w = dgpu.warpgroup_wait 0, %d : tensor<64x16xf32, #c>
+      %e = tile.expand_dims %v axis 0 : tensor<16xf32, #row> -> tensor<1x16xf32, #rowe>
+      %m = dgpu.convert_layout %e : tensor<1x16xf32, #rowe> -> tensor<1x16xf32, #column>
+      %s = tile.broadcast %m : tensor<1x16xf32, #column> -> tensor<64x16xf32, #c>
+      %o = arith.subf %w, %s : tensor<64x16xf32, #c>
+      scf.yield %o : tensor<64x16xf32, #c>
+    }
+    return %r : tensor<64x16xf32, #c>
+  }
+
   // What something else reads, too, is loaded once.
   // CHECK-LABEL: func.func @row_with_two_users
   // CHECK: tile.load {{.*}} -> tensor<16xf32, #[[$ROW:L[0-9]*]]>
