@@ -9,9 +9,10 @@
 //   %w = dgpu.warpgroup_wait 0, %r             ->                   else { yield %zero }
 //
 // Where the dot does not read the initial value in the first turn, nothing sets registers to it: the loop in the branch starts from
-// undefined ones. The values of the other region go through a wait as well, so that LLVM keeps a place for them off the common path.
+// undefined ones. The values of the other region go through a wait as well, one for nothing, so that LLVM keeps a place for them off the common path.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/nvptx/NvptxHopper.h"
 #include "ditron/target/nvptx/Passes.h"
 
 #include "ditron/dialect/dgpu/Dgpu.h"
@@ -73,8 +74,8 @@ void guard(scf::ForOp loop, dgpu::WarpgroupWaitOp wait) {
     unchanged.push_back(result && result.getOwner() == loop ? loop.getInitArgs()[result.getResultNumber()] : source);
   }
   builder.setInsertionPointToEnd(branch.elseBlock());
-  // Nothing is in flight here; the number only keeps LLVM from taking this wait and the other one for the same instruction.
-  auto kept = dgpu::WarpgroupWaitOp::create(builder, loc, ValueRange(unchanged).drop_front(fromLoop), 1);
+  // Nothing is in flight here. An instruction that waits would count for ptxas as the end of dots that loops before have started.
+  auto kept = dgpu::WarpgroupWaitOp::create(builder, loc, ValueRange(unchanged).drop_front(fromLoop), waitsForNothing);
   llvm::copy(kept.getResults(), unchanged.begin() + fromLoop);
   scf::YieldOp::create(builder, loc, unchanged);
   builder.setInsertionPointToEnd(branch.thenBlock());

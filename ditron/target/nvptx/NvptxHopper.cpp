@@ -253,7 +253,8 @@ SmallVector<Value> NvptxHopper::wgmmaWait(Emitter &e, int pending, ValueRange va
     code.initialize(static_cast<int>(i), value);
   for (Value word : words)
     code.input(word);
-  return code.emit(fmt::format("wgmma.wait_group.sync.aligned {};", pending));
+  return code.emit(pending == waitsForNothing ? std::string()
+                                              : fmt::format("wgmma.wait_group.sync.aligned {};", pending));
 }
 
 //===--- Clusters of two blocks -----------------------------------------------------------------------------------------===//

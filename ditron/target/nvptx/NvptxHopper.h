@@ -8,7 +8,12 @@
 
 #include "ditron/target/common/HopperLeaves.h"
 
+#include <limits>
+
 namespace ditron::target {
+
+/// The number of dots that a wait leaves in flight which waits for nothing: no instruction, it only keeps LLVM from moving or merging its values.
+inline constexpr int waitsForNothing = std::numeric_limits<int>::max();
 
 class NvptxHopper : public HopperLeaves {
 public:

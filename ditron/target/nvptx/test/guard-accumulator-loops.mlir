@@ -11,7 +11,7 @@
 // CHECK: %[[WAIT:.*]] = dgpu.warpgroup_wait 0, %[[LOOP]]
 // CHECK-NEXT: scf.yield %[[LOOP]], %[[WAIT]]
 // CHECK-NEXT: } else {
-// CHECK-NEXT: %[[KEPT:.*]] = dgpu.warpgroup_wait 1, %arg1
+// CHECK-NEXT: %[[KEPT:.*]] = dgpu.warpgroup_wait 2147483647, %arg1
 // CHECK-NEXT: scf.yield %arg1, %[[KEPT]]
 // CHECK: return %[[R]]#1
 func.func @read(%turns: i32, %zero: tensor<64x16xf32, #c>, %a: !dgpu.buffer<1 x 64x64 x bf16, #rows>,
@@ -37,7 +37,7 @@ func.func @read(%turns: i32, %zero: tensor<64x16xf32, #c>, %a: !dgpu.buffer<1 x 
 // CHECK-NEXT: %[[ANY:.*]] = ub.poison
 // CHECK-NEXT: scf.for %{{.*}} iter_args(%{{.*}} = %[[ANY]])
 // CHECK: } else {
-// CHECK-NEXT: dgpu.warpgroup_wait 1, %arg1
+// CHECK-NEXT: dgpu.warpgroup_wait 2147483647, %arg1
 func.func @unread(%turns: i32, %zero: tensor<64x16xf32, #c>, %a: !dgpu.buffer<1 x 64x64 x bf16, #rows>,
                   %b: !dgpu.buffer<1 x 64x16 x bf16, #bt>) -> tensor<64x16xf32, #c> {
   %c0 = arith.constant 0 : i32
