@@ -86,7 +86,9 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   DITRON_RETURN_IF_ERROR(run.passes("operands", module, transforms::createKeepOperands(operands)));
   // Loads that feed dots run ahead of the loop, through rings of tiles in shared memory.
   DITRON_RETURN_IF_ERROR(run.passes("pipelining", module, transforms::createPipelineLoops()));
-  // What the two stages above left behind.
+  // The dots of such loops start as soon as they can.
+  DITRON_RETURN_IF_ERROR(run.passes("early-dots", module, transforms::createEarlyDots()));
+  // What the stages above left behind.
   DITRON_RETURN_IF_ERROR(run.passes("cleanup", module, mlir::createCanonicalizerPass(), mlir::createCSEPass()));
   DITRON_RETURN_IF_ERROR(run.passes("verify-layouts", module, transforms::createVerifyLayouts()));
   // A tile that fills a thread's registers many times over would take minutes to compile.

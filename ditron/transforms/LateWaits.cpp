@@ -23,6 +23,7 @@
 // Dots whose sums are promoted stay as they are: each of them is waited for in parts.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/transforms/LateWaits.h"
 #include "ditron/transforms/Passes.h"
 
 #include "ditron/dialect/dgpu/Dgpu.h"
@@ -59,13 +60,15 @@ uint32_t dotsBetween(Operation *from, Operation *to) {
 
 /// True if a dot may be in flight beside it.
 bool mayBePassed(Operation *op) {
-  return isMemoryEffectFree(op) ||
-         isa<dgpu::WarpgroupDotOp, dgpu::MbarrierWaitOp, dgpu::MbarrierArriveOp, tile::LoadOp>(op);
+  return isMemoryEffectFree(op) || isa<dgpu::WarpgroupDotOp, dgpu::MbarrierWaitOp, dgpu::MbarrierArriveOp,
+                                       dgpu::AsyncCopyOp, dgpu::AsyncCommitOp, dgpu::BufferLoadOp, tile::LoadOp>(op);
 }
 
-/// The dot that a wait is for alone, in its block; or null.
+/// The dot of the wait's block that it is for, with carried sums of the turn before perhaps; or null.
 dgpu::WarpgroupDotOp dotOf(dgpu::WarpgroupWaitOp wait) {
-  auto dot = wait.getSources().size() == 1 ? wait.getSources().front().getDefiningOp<dgpu::WarpgroupDotOp>() : nullptr;
+  if (wait.getSources().empty() || !llvm::all_of(wait.getSources().drop_front(), llvm::IsaPred<BlockArgument>))
+    return {};
+  auto dot = wait.getSources().front().getDefiningOp<dgpu::WarpgroupDotOp>();
   return dot && dot->getBlock() == wait->getBlock() ? dot : dgpu::WarpgroupDotOp();
 }
 
@@ -81,7 +84,7 @@ void moveTo(dgpu::WarpgroupWaitOp wait, Operation *place) {
   if (isa<RankedTensorType>(dot.getA().getType()))
     sources.push_back(dot.getA());
   auto late = dgpu::WarpgroupWaitOp::create(builder, wait.getLoc(), sources, wait.getPending() + passed);
-  wait.getResult(0).replaceAllUsesWith(late.getResult(0));
+  wait->replaceAllUsesWith(late.getResults().take_front(wait->getNumResults()));
   for (Operation *release : releases)
     release->moveBefore(place);
   wait.erase();
@@ -125,6 +128,16 @@ void moveDown(dgpu::WarpgroupWaitOp wait) {
   moveTo(wait, use);
 }
 
+} // namespace
+
+void sinkWaits(Block &block) {
+  const auto waits = llvm::to_vector(block.getOps<dgpu::WarpgroupWaitOp>());
+  for (dgpu::WarpgroupWaitOp wait : llvm::reverse(waits))
+    moveDown(wait);
+}
+
+namespace {
+
 class LateWaitsPass : public impl::LateWaitsBase<LateWaitsPass> {
   void runOnOperation() override {
     getOperation().walk([](dgpu::WarpSpecializeOp partitions) {
@@ -137,9 +150,7 @@ class LateWaitsPass : public impl::LateWaitsBase<LateWaitsPass> {
       });
       for (Block *block : blocks) {
         moveBehindLastDot(block);
-        const auto waits = llvm::to_vector(block->getOps<dgpu::WarpgroupWaitOp>());
-        for (dgpu::WarpgroupWaitOp wait : llvm::reverse(waits))
-          moveDown(wait);
+        sinkWaits(*block);
       }
     });
   }

@@ -249,9 +249,20 @@ def PipelineLoops : Pass<"dgpu-pipeline-loops", "::mlir::ModuleOp"> {
     6. After the loop: wait for all groups.
     7. What is computed from loads before the loop, and used in or behind it only, is computed behind the copies of step 3.
     A load that is only stored to the buffer of a warpgroup dot is copied to a ring in that buffer's layout; such dots are started
-    before the iteration's copies, and run into the next iteration when they only accumulate.
+    before the iteration's copies, and run into the next iteration when they only accumulate. Where a turn computes between its dots, copies stand
+    behind the first dot, and rows that are loaded for the computation get rings as well.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::dgpu::DgpuDialect"];
+}
+
+def EarlyDots : Pass<"dgpu-early-dots", "::mlir::ModuleOp"> {
+  let summary = "dots of loops with asynchronous copies start as soon as their operands are there";
+  let description = [{
+    After pipelining, on loops of functions with several warpgroup dots. A dot of which all operands are known at the turn's first dot starts behind
+    that one, unless the sums of the turn would take more than 200 registers of each thread; waits then go down to the uses of their
+    results, as dgpu-late-waits does in consumers.
+  }];
+  let dependentDialects = ["::ditron::dgpu::DgpuDialect"];
 }
 
 def SplitTensorStores : Pass<"dgpu-split-tensor-stores", "::mlir::ModuleOp"> {

@@ -35,6 +35,12 @@
 // The copy overwrites what the dot of the iteration before the last has read, for which all warps have waited before the barrier. It runs
 // one iteration less ahead for that.
 //
+// A turn that computes between its dots, as attention does, waits for some of them anyway. The others, which only accumulate, run into the next turn
+// as well, where its first wait is also one for them. Copies are started behind the first dot, before anything of the turn has been read: so one
+// barrier is enough. Rows that the computation loads get rings of their own.
+//      loop: async_wait S-3; fence_async; [barrier]; warpgroup_dot slot i; copy i+S-2; warpgroup_wait 0 (that one and those of the turn
+//            before); compute; warpgroup_dot (accumulates) slot i
+//
 // Not done: values of `other` that are not zero (they would need a select after the read), loads with explicit num_stages that
 // feed no dot, loops with nested loops.
 //
@@ -47,6 +53,7 @@
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
+#include "ditron/layout/Builders.h"
 #include "ditron/layout/SharedLayout.h"
 #include "ditron/transforms/LayoutRules.h"
 #include "ditron/transforms/LoopArguments.h"
@@ -84,7 +91,7 @@ bool isChainOp(Operation *op) {
          (isElementwise(op) && op->getNumOperands() == 1);
 }
 
-/// One load that will be copied ahead.
+/// One load that will be copied ahead: a matrix for dots, or a row for what is computed between them.
 struct StagedLoad {
   tile::LoadOp load;
   dgpu::BufferType bufferType;
@@ -121,7 +128,11 @@ public:
   bool run() {
     if (!bodyAllowsCopies() || !findLoads())
       return false;
-    dotsStayInFlight = stages > 3 && allDotsAccumulate() && readOnlyRings();
+    computesBetweenDots = hasComputationBetweenDots();
+    dotsStayInFlight =
+        stages > 3 && (computesBetweenDots ? someDotAccumulates() : allDotsAccumulate()) && readOnlyRings();
+    if (computesBetweenDots)
+      findRows();
     sortSlice();
     allocateBuffers();
     Operation *lastBefore = loop->getPrevNode();
@@ -193,19 +204,32 @@ private:
     return !staged.empty();
   }
 
+  /// Stages the rows that the computation between dots takes: registers for them are scarce there, and their latency would show in each turn.
+  void findRows() {
+    for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>()) {
+      auto type = dyn_cast<RankedTensorType>(load.getType());
+      if (type && type.getRank() == 1 && !slice.contains(load) && !load->use_empty())
+        if (std::string reason = stage(load); !reason.empty())
+          missed(load, "the row is not pipelined: " + reason);
+    }
+  }
+
   /// Adds a load to the staged ones, or says why not.
   std::string stage(tile::LoadOp load) {
     if (load.getOther() && !matchPattern(load.getOther(), m_AnyZeroFloat()) &&
         !matchPattern(load.getOther(), m_Zero()) && !isZeroSplat(load.getOther()))
       return "`other` is not zero";
     auto type = cast<RankedTensorType>(load.getResult().getType());
-    if (type.getRank() != 2)
+    const bool isRow = type.getRank() == 1;
+    if (type.getRank() != 2 && !(isRow && computesBetweenDots))
       return "it is not a matrix";
     AccessPattern pattern = accessPattern(load, axisInfo);
     int64_t elementBytes = analysis::sharedElementBytes(type.getElementType());
     dgpu::BufferStoreOp store = storeForWarpgroupDot(load);
-    layout::SharedLayout shared =
-        store ? store.getBuffer().getType().getLayout().getLayout() : chooseSharedLayout(load, pattern);
+    layout::SharedLayout shared = store   ? store.getBuffer().getType().getLayout().getLayout()
+                                  : isRow ? layout::plainShared(tensorShape(load.getResult()), layout::rowMajorOrder(1),
+                                                                analysis::sharedElementBits(type.getElementType()))
+                                          : chooseSharedLayout(load, pattern);
     int64_t vector = layout::makeOffsetPlan(dgpu::layoutOf(type), shared, 8 * maxAccessBytes).vecElems;
     vector = std::min({vector, pattern.vectorElems, pattern.maskElems});
     if (vector * elementBytes < minCopyBytes)
@@ -452,7 +476,7 @@ private:
     for (auto [position, index] : llvm::enumerate(aheadArgs))
       mapping.map(loop.getRegionIterArg(index), loop.getRegionIterArg(first + 1 + position));
     // Warpgroup dots run while the next copies are started.
-    if (Operation *dot = lastWarpgroupDot()) {
+    if (Operation *dot = dotBeforeCopies()) {
       dgpu::FenceAsyncOp::create(builder, loc);
       builder.setInsertionPointAfter(dot);
     }
@@ -474,10 +498,13 @@ private:
     dgpu::AsyncWaitOp::create(builder, loc, 0);
   }
 
-  /// The last warpgroup dot of the body if one reads a ring.
-  Operation *lastWarpgroupDot() {
+  /// The last warpgroup dot of the body if one reads a ring; the first where the turn computes between them, so that nothing of the turn has been
+  /// read when the copies are started, which else asked for a second barrier.
+  Operation *dotBeforeCopies() {
     if (llvm::none_of(staged, [](const StagedLoad &entry) { return entry.store; }))
       return nullptr;
+    if (computesBetweenDots)
+      return *loop.getBody()->getOps<dgpu::WarpgroupDotOp>().begin();
     Operation *last = nullptr;
     for (auto dot : loop.getBody()->getOps<dgpu::WarpgroupDotOp>())
       last = dot;
@@ -524,11 +551,16 @@ private:
         fence->erase();
     }
     // A wait whose value is the next iteration's accumulator and nothing else moves there.
-    if (!allDotsAccumulate())
+    if (computesBetweenDots ? !someDotAccumulates() : !allDotsAccumulate())
       return;
     SmallVector<dgpu::WarpgroupWaitOp> waits(body->getOps<dgpu::WarpgroupWaitOp>());
     SmallVector<unsigned> indices;
+    dgpu::WarpgroupWaitOp firstStaying;
     for (dgpu::WarpgroupWaitOp wait : waits) {
+      if (!onlyAccumulates(wait, computesBetweenDots)) {
+        firstStaying = firstStaying ? firstStaying : wait;
+        continue;
+      }
       indices.push_back(wait.getResult(0).use_begin()->getOperandNumber());
       wait.getResult(0).replaceAllUsesWith(wait.getSources()[0]);
       wait.erase();
@@ -541,7 +573,17 @@ private:
       results.push_back(loop.getResult(index));
     }
     OpBuilder builder(loop.getContext());
-    if (dotsStayInFlight) {
+    if (dotsStayInFlight && computesBetweenDots) {
+      // Dots end in the order in which they start: the turn's first wait is also one for the turn before.
+      builder.setInsertionPoint(firstStaying);
+      SmallVector<Value> sources(firstStaying.getSources());
+      llvm::append_range(sources, carried);
+      auto wait = dgpu::WarpgroupWaitOp::create(builder, firstStaying.getLoc(), sources, firstStaying.getPending());
+      firstStaying.getResult(0).replaceAllUsesWith(wait.getResult(0));
+      firstStaying.erase();
+      for (auto [value, complete] : llvm::zip(carried, wait.getResults().drop_front()))
+        value.replaceAllUsesExcept(complete, wait);
+    } else if (dotsStayInFlight) {
       builder.setInsertionPoint(yield);
       waitFor(builder, started, static_cast<uint32_t>(started.size()));
     } else {
@@ -565,6 +607,24 @@ private:
                         [&](dgpu::WarpgroupWaitOp wait) { return onlyAccumulates(wait); });
   }
 
+  bool someDotAccumulates() {
+    return llvm::any_of(loop.getBody()->getOps<dgpu::WarpgroupWaitOp>(),
+                        [&](dgpu::WarpgroupWaitOp wait) { return onlyAccumulates(wait, /*fromRegisters=*/true); });
+  }
+
+  /// True if a turn waits for a dot and computes with what it gives, beside others that only accumulate: then those are complete when the next turn's
+  /// first wait is.
+  bool hasComputationBetweenDots() {
+    auto waits = loop.getBody()->getOps<dgpu::WarpgroupWaitOp>();
+    auto dots = loop.getBody()->getOps<dgpu::WarpgroupDotOp>();
+    if (llvm::none_of(staged, [](const StagedLoad &entry) { return entry.store; }) || waits.empty())
+      return false;
+    auto first = (*waits.begin()).getSources();
+    return !allDotsAccumulate() && first.size() == 1 && first.front().getDefiningOp() == *dots.begin() &&
+           !onlyAccumulates(*waits.begin(), /*fromRegisters=*/true) &&
+           llvm::none_of(dots, [](dgpu::WarpgroupDotOp dot) { return dot.getPromoteElems().has_value(); });
+  }
+
   /// True if all that is stored for the dots is copied to rings: what is stored otherwise has one slot, which a dot in flight may be reading.
   bool readOnlyRings() {
     auto stores = loop.getBody()->getOps<dgpu::BufferStoreOp>();
@@ -572,13 +632,13 @@ private:
            llvm::count_if(staged, [](const StagedLoad &entry) { return entry.store; });
   }
 
-  /// True for the wait of a dot that adds to a carried value, which nothing else uses, and hands it on; the dot reads no
-  /// registers and promotes nothing.
-  bool onlyAccumulates(dgpu::WarpgroupWaitOp wait) {
+  /// True for the wait of a dot that adds to a carried value, which nothing else uses, and hands it on; the dot promotes nothing, and reads no
+  /// registers unless that is said.
+  bool onlyAccumulates(dgpu::WarpgroupWaitOp wait, bool fromRegisters = false) {
     if (wait.getSources().size() != 1 || !wait.getResult(0).hasOneUse())
       return false;
     auto dot = wait.getSources()[0].getDefiningOp<dgpu::WarpgroupDotOp>();
-    if (!dot || !dot->hasOneUse() || !dot.getSlotA() || dot.getPromoteElems())
+    if (!dot || !dot->hasOneUse() || !(dot.getSlotA() || fromRegisters) || dot.getPromoteElems())
       return false;
     auto argument = dyn_cast<BlockArgument>(dot.getC());
     OpOperand &use = *wait.getResult(0).use_begin();
@@ -625,6 +685,18 @@ private:
       entry.load.erase();
       return;
     }
+    if (cast<RankedTensorType>(entry.load.getType()).getRank() == 1) {
+      // Where it is used first: behind the start of the next copies.
+      Operation *first = loop.getBody()->getTerminator();
+      for (Operation *user : entry.load->getUsers())
+        if (Operation *op = loop.getBody()->findAncestorOpInBlock(*user); op->isBeforeInBlock(first))
+          first = op;
+      OpBuilder builder(first);
+      Value row = dgpu::BufferLoadOp::create(builder, entry.load.getLoc(), entry.load.getType(), entry.buffer, slot);
+      entry.load.getResult().replaceAllUsesWith(row);
+      entry.load.erase();
+      return;
+    }
     SmallVector<dgpu::ConvertLayoutOp> conversions;
     collectConversions(entry.load.getResult(), conversions);
     for (dgpu::ConvertLayoutOp convert : conversions) {
@@ -658,7 +730,8 @@ private:
   SmallVector<StagedLoad> staged;
   llvm::SetVector<Operation *> slice;
   llvm::SetVector<unsigned> aheadArgs;
-  bool dotsStayInFlight = false; ///< Over the barrier of the next iteration.
+  bool computesBetweenDots = false; ///< With the results of some, while others accumulate.
+  bool dotsStayInFlight = false;    ///< Over the barrier of the next iteration.
 };
 
 class PipelineLoopsPass : public impl::PipelineLoopsBase<PipelineLoopsPass> {
