@@ -131,9 +131,11 @@ public:
         parameter.divisibility = each.divisibility;
       }
     }
-    artifact.numWarps = job.options.numWarps;
+    artifact.numWarps = job.options.numWarps; // by which packages find it
     artifact.threadsPerWarp = static_cast<uint32_t>(targetInfo->warpSize());
     artifact.launchWarps = launch.launchWarps;
+    if (artifact.launchWarps == 0 && launch.numWarps > artifact.numWarps)
+      artifact.launchWarps = launch.numWarps; // dgpu-widen-blocks
     artifact.tensorMaps = launch.tensorMaps;
     artifact.sharedBytes = launch.sharedBytes;
     artifact.loopsOverPrograms = launch.loopsOverPrograms;

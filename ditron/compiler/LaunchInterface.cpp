@@ -82,6 +82,7 @@ std::optional<ArtifactTensorMap> readMap(mlir::DictionaryAttr attribute) {
 
 Expected<LaunchInterface> readLaunchInterface(mlir::ModuleOp module) {
   LaunchInterface result;
+  result.numWarps = static_cast<uint32_t>(dgpu::numWarpsOf(module));
   if (auto bytes = module->getAttrOfType<mlir::IntegerAttr>(dgpu::sharedBytesAttrName))
     result.sharedBytes = static_cast<uint64_t>(bytes.getInt());
   // Partitions that have become functions leave the number of warps to the module.

@@ -18,6 +18,7 @@ namespace ditron::compiler {
 struct LaunchInterface {
   std::vector<ArtifactTensorMap> tensorMaps;
   bool loopsOverPrograms = false;
+  uint32_t numWarps = 0;
   uint32_t launchWarps = 0;
   uint64_t sharedBytes = 0;
 };

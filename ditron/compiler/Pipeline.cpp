@@ -49,6 +49,8 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   DITRON_RETURN_IF_ERROR(run.passes("signals", module, analysis::createVerifySignals(), analysis::createVerifyWaits()));
   // Constants, dead code and equal expressions, which the importer leaves in plenty.
   DITRON_RETURN_IF_ERROR(run.passes("simplify", module, mlir::createCanonicalizerPass(), mlir::createCSEPass()));
+  // Sums for which one warpgroup has no registers get two.
+  DITRON_RETURN_IF_ERROR(run.passes("warps", module, transforms::createWidenBlocks()));
   // Reductions whose function does not commute keep the order of their elements; with the knob all do.
   transforms::OrderReductionsOptions ordering;
   ordering.strict = run.knobs().strictReductionOrdering;

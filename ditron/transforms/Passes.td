@@ -39,6 +39,16 @@ def DecomposeDots : Pass<"tile-decompose-dots", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::tile::TileDialect"];
 }
 
+def WidenBlocks : Pass<"dgpu-widen-blocks", "::mlir::ModuleOp"> {
+  let summary = "blocks get a second warpgroup where one has no registers for the sums of a loop";
+  let description = [{
+    On modules with dgpu.wgmma and four warps, before anything depends on their number.
+    1. The sums that a loop's dots carry, and the largest one beside them, would take more than 240 registers of each thread.
+    2. Every dot that one warpgroup can do, two can: it has 128 rows. No operation of dist shows threads or warps.
+    3. dgpu.num_warps becomes 8, and the launch has as many.
+  }];
+}
+
 def OrderReductions : Pass<"tile-order-reductions", "::mlir::ModuleOp"> {
   let summary = "reductions that must keep the order of their elements get the ordering inner_tree";
   let description = [{
