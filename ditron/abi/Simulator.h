@@ -267,9 +267,6 @@ void ditron_sim_tma_load(DitronSimThread *self, const DitronSimTensorMap *map, u
 /// The same from shared to global memory; elements out of range are dropped. Belongs to the thread's open store group.
 void ditron_sim_tma_store(DitronSimThread *self, const DitronSimTensorMap *map, uint32_t rank, const int32_t *coords,
                           const void *shared, uint32_t predicate, const DitronSimSite *site);
-/// As tma_store, but the elements, of 4 bytes, are floats that are added to what is there.
-void ditron_sim_tma_add(DitronSimThread *self, const DitronSimTensorMap *map, uint32_t rank, const int32_t *coords,
-                        const void *shared, uint32_t predicate, const DitronSimSite *site);
 /// Closes the calling thread's group of tensor stores.
 void ditron_sim_tma_store_commit(DitronSimThread *self, const DitronSimSite *site);
 /// Waits until at most `pending` of the calling thread's newest store groups are incomplete; with `read`, only until they

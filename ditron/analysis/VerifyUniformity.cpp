@@ -42,7 +42,7 @@ static bool needsWholeBlock(Operation *op) {
   if (auto collective = dyn_cast<dist::CollectiveOp>(op))
     return collective.getExec() == dist::ExecScope::Block;
   return isa<tile::DotOp, tile::ReduceOp, tile::ScanOp, tile::AtomicRmwOp, tile::AtomicCasOp, tile::GatherOp, tile::BitonicOp,
-             tile::HistogramOp, tile::DescriptorLoadOp, tile::DescriptorStoreOp, tile::DescriptorAddInTurnOp, dgpu::ConvertLayoutOp, dgpu::BarrierOp, dist::SyncThreadsOp, dist::WaitOp,
+             tile::HistogramOp, tile::DescriptorLoadOp, tile::DescriptorStoreOp, dgpu::ConvertLayoutOp, dgpu::BarrierOp, dist::SyncThreadsOp, dist::WaitOp,
              dist::NotifyOp>(op);
 }
 
@@ -86,7 +86,6 @@ static llvm::StringRef languageName(Operation *op) {
       .Case<tile::BitonicOp>([](auto) { return "a sort"; })
       .Case<tile::DescriptorLoadOp>([](auto) { return "a load through a tensor descriptor"; })
       .Case<tile::DescriptorStoreOp>([](auto) { return "a store through a tensor descriptor"; })
-      .Case<tile::DescriptorAddInTurnOp>([](auto) { return "dl.add_in_turn"; })
       .Case<dist::PutOp, dist::PutSignalOp>([](auto) { return "a put of the block"; })
       .Case<dist::GetOp>([](auto) { return "a get of the block"; })
       .Case<dist::TeamBarrierOp>([](auto) { return "a barrier of ranks by the block"; })

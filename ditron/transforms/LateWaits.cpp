@@ -18,8 +18,6 @@
 //    place the same turn has yet to release: rings have one tile of each turn.
 // 3. From the last wait up, and none passes another: that one would complete the dot, and registers would be kept for nothing. So those of
 //    results that are only carried stay, for ptxas would start them before what the turn still computes.
-// 4. In a block whose last dot's result is used there, the turn ends with that wait anyway: before the others, waits for results that are only
-//    carried go behind the start of that dot, past operands on their way to shared memory, too.
 // Dots whose sums are promoted stay as they are: each of them is waited for in parts.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -64,68 +62,37 @@ bool mayBePassed(Operation *op) {
                                        dgpu::AsyncCopyOp, dgpu::AsyncCommitOp, dgpu::BufferLoadOp, tile::LoadOp>(op);
 }
 
-/// The dot of the wait's block that it is for, with carried sums of the turn before perhaps; or null.
-dgpu::WarpgroupDotOp dotOf(dgpu::WarpgroupWaitOp wait) {
+/// Moves the wait, where that is allowed, with the releases behind it.
+void moveDown(dgpu::WarpgroupWaitOp wait) {
+  // Carried sums of the turn before may be waited for with it.
   if (wait.getSources().empty() || !llvm::all_of(wait.getSources().drop_front(), llvm::IsaPred<BlockArgument>))
-    return {};
+    return;
   auto dot = wait.getSources().front().getDefiningOp<dgpu::WarpgroupDotOp>();
-  return dot && dot->getBlock() == wait->getBlock() ? dot : dgpu::WarpgroupDotOp();
-}
-
-/// Puts the wait and the releases behind it to another place.
-void moveTo(dgpu::WarpgroupWaitOp wait, Operation *place) {
-  dgpu::WarpgroupDotOp dot = dotOf(wait);
+  if (!dot || dot->getBlock() != wait->getBlock())
+    return;
+  Operation *use = firstUse(wait);
   SmallVector<Operation *> releases;
-  for (Operation *next = wait->getNextNode(); isa<dgpu::MbarrierArriveOp>(next); next = next->getNextNode())
+  Operation *next = wait->getNextNode();
+  for (; isa<dgpu::MbarrierArriveOp>(next); next = next->getNextNode())
     releases.push_back(next);
-  const uint32_t passed = dotsBetween(wait, place);
-  OpBuilder builder(place);
+  if (next == use || use == &wait->getBlock()->back())
+    return;
+  for (Operation *op = next; op != use; op = op->getNextNode())
+    if (!mayBePassed(op))
+      return;
+  const uint32_t passed = dotsBetween(wait, use);
+  OpBuilder builder(use);
   SmallVector<Value> sources(wait.getSources());
   if (isa<RankedTensorType>(dot.getA().getType()))
     sources.push_back(dot.getA());
   auto late = dgpu::WarpgroupWaitOp::create(builder, wait.getLoc(), sources, wait.getPending() + passed);
   wait->replaceAllUsesWith(late.getResults().take_front(wait->getNumResults()));
   for (Operation *release : releases)
-    release->moveBefore(place);
+    release->moveBefore(use);
   wait.erase();
   if (passed > 0)
     remark::passed(late.getLoc(), remark::RemarkOpts::name("late").category("dgpu-late-waits"))
         << "the next dot starts before this one is complete";
-}
-
-/// Waits for results that are only carried go behind the start of the last dot, if the turn waits for that one.
-void moveBehindLastDot(Block *block) {
-  SmallVector<dgpu::WarpgroupDotOp> dots(block->getOps<dgpu::WarpgroupDotOp>());
-  const auto waits = llvm::to_vector(block->getOps<dgpu::WarpgroupWaitOp>());
-  Operation *last = dots.back(), *end = &block->back();
-  if (waits.empty() || dotOf(waits.back()) != last || firstUse(waits.back()) == end)
-    return;
-  for (dgpu::WarpgroupWaitOp wait : waits) {
-    if (!dotOf(wait) || firstUse(wait) != end || !wait->isBeforeInBlock(last))
-      continue;
-    bool mayMove = true;
-    for (Operation *op = wait->getNextNode(); op != last; op = op->getNextNode()) {
-      auto other = dyn_cast<dgpu::WarpgroupWaitOp>(op);
-      mayMove &= mayBePassed(op) || isa<dgpu::BufferStoreOp, dgpu::FenceAsyncOp>(op) || (other && firstUse(other) == end);
-    }
-    if (mayMove)
-      moveTo(wait, waits.back());
-  }
-}
-
-/// Moves the wait, where that is allowed, with the releases behind it.
-void moveDown(dgpu::WarpgroupWaitOp wait) {
-  if (!dotOf(wait))
-    return;
-  Operation *use = firstUse(wait), *next = wait->getNextNode();
-  while (isa<dgpu::MbarrierArriveOp>(next))
-    next = next->getNextNode();
-  if (next == use || use == &wait->getBlock()->back())
-    return;
-  for (Operation *op = next; op != use; op = op->getNextNode())
-    if (!mayBePassed(op))
-      return;
-  moveTo(wait, use);
 }
 
 } // namespace
@@ -148,10 +115,8 @@ class LateWaitsPass : public impl::LateWaitsBase<LateWaitsPass> {
             llvm::none_of(dots, [](dgpu::WarpgroupDotOp dot) { return dot.getPromoteElems().has_value(); }))
           blocks.push_back(block);
       });
-      for (Block *block : blocks) {
-        moveBehindLastDot(block);
+      for (Block *block : blocks)
         sinkWaits(*block);
-      }
     });
   }
 };

@@ -28,7 +28,6 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 namespace ditron::transforms {
 #define GEN_PASS_DEF_LOWERDESCRIPTORS
@@ -187,27 +186,6 @@ public:
     return success();
   }
 
-  /// The whole block waits for its turn, and lets the next one have it when all threads have added.
-  LogicalResult lower(tile::DescriptorAddInTurnOp add) {
-    FailureOr<DescriptorParts> parts = partsOf(add.getDescriptor(), add);
-    if (failed(parts))
-      return parts;
-    HoistingBuilder build(add);
-    Value pointers = pointersOf(build, *parts, add.getOffsets());
-    Value mask = maskOf(build, *parts, add.getOffsets());
-    OpBuilder &builder = build.builder;
-    Location loc = add.getLoc();
-    Value one = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(1));
-    dist::WaitOp::create(builder, loc, builder.getI32Type(), add.getCounter(), one, add.getTurn(), tile::MemoryScope::Gpu,
-                         tile::MemoryOrder::Acquire, dist::Compare::EQ);
-    tile::AtomicRmwOp::create(builder, loc, add.getValue().getType(), tile::AtomicOp::FAdd, tile::MemoryOrder::Relaxed,
-                              tile::MemoryScope::Gpu, pointers, add.getValue(), mask);
-    tile::AtomicRmwOp::create(builder, loc, one.getType(), tile::AtomicOp::Add, tile::MemoryOrder::Release,
-                              tile::MemoryScope::Gpu, add.getCounter(), one, Value());
-    add.erase();
-    return success();
-  }
-
 private:
   /// Whether an access that is no descriptor store may come after the store and meet what it writes.
   static bool mayBeAccessedLater(tile::DescriptorStoreOp store) {
@@ -317,16 +295,13 @@ public:
     ModuleOp module = getOperation();
     SmallVector<Operation *> accesses;
     module.walk([&](Operation *op) {
-      if (isa<tile::DescriptorLoadOp, tile::DescriptorStoreOp, tile::DescriptorAddInTurnOp>(op))
+      if (isa<tile::DescriptorLoadOp, tile::DescriptorStoreOp>(op))
         accesses.push_back(op);
     });
     AccessLowering lowering;
     for (Operation *access : accesses) {
-      const LogicalResult lowered =
-          llvm::TypeSwitch<Operation *, LogicalResult>(access)
-              .Case<tile::DescriptorLoadOp, tile::DescriptorStoreOp, tile::DescriptorAddInTurnOp>(
-                  [&](auto op) { return lowering.lower(op); });
-      if (failed(lowered))
+      auto load = dyn_cast<tile::DescriptorLoadOp>(access);
+      if (failed(load ? lowering.lower(load) : lowering.lower(cast<tile::DescriptorStoreOp>(access))))
         return signalPassFailure();
     }
     eraseDescriptors(module);

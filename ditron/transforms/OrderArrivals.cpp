@@ -27,8 +27,7 @@ class OrderArrivalsPass : public impl::OrderArrivalsBase<OrderArrivalsPass> {
       Region &consumer = op.getConsumer();
       if (consumer.walk([](dgpu::BufferLoadOp) { return WalkResult::interrupt(); }).wasInterrupted())
         consumer.walk([](dgpu::MbarrierArriveOp arrive) { arrive.setAfterLoads(true); });
-      for (Region *fetching : {&op.getProducer(), &op.getStorer()})
-        fetching->walk([](dgpu::MbarrierArriveOp arrive) { arrive.setAfterLoads(true); });
+      op.getProducer().walk([](dgpu::MbarrierArriveOp arrive) { arrive.setAfterLoads(true); });
     });
   }
 };

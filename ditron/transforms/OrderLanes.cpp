@@ -151,12 +151,10 @@ private:
       });
       state = leaving;
     } else if (auto partitions = dyn_cast<dgpu::WarpSpecializeOp>(op)) {
-      Pending producer = state, storer = state;
+      Pending producer = state;
       visit(partitions.getConsumer(), state);
       visit(partitions.getProducer(), producer);
-      visit(partitions.getStorer(), storer);
       state.join(producer);
-      state.join(storer);
     } else {
       visitLeaf(op, state);
     }

@@ -107,8 +107,6 @@ def SpecializeWarps : Pass<"dgpu-specialize-warps", "::mlir::ModuleOp"> {
        shared memory does not suffice.
     3. The body becomes the consumer of a dgpu.warp_specialize with dgpu.warpgroup_dot, a pruned copy of it the producer with
        dgpu.tma_load. Dots that only accumulate stay in flight during the next iteration.
-    4. An operand that is computed in the dot's turn goes to shared memory where the hardware reads it from nowhere else: B, or a transposed A.
-    5. tile.descriptor_add_in_turn becomes dgpu.tma_store {adds} of a storer, a pruned copy of the body for one more warp, which waits for the turn.
     Loads that stay are reported; a loop with tile.warp_specialize that stays is warned about.
   }];
   let options = [
@@ -116,7 +114,7 @@ def SpecializeWarps : Pass<"dgpu-specialize-warps", "::mlir::ModuleOp"> {
            "shared memory that one block may use (sm_90: 227 KiB)">
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect",
-                           "::ditron::dgpu::DgpuDialect", "::ditron::dist::DistDialect"];
+                           "::ditron::dgpu::DgpuDialect"];
 }
 
 def DelayDots : Pass<"dgpu-delay-dots", "::mlir::ModuleOp"> {
@@ -137,8 +135,7 @@ def LateWaits : Pass<"dgpu-late-waits", "::mlir::ModuleOp"> {
   let summary = "dots of a consumer are waited for where their results are used";
   let description = [{
     A wait for one dot goes down to the first use of the dot's result, where other dots are started in between: these then run beside it, and
-    beside what the threads compute. It leaves as many more dots in flight as it passes; releases of tiles go with it. Where the last dot's result is used
-    in its turn, waits for results that are only carried go behind the start of that dot.
+    beside what the threads compute. It leaves as many more dots in flight as it passes; releases of tiles go with it.
 
     ```mlir
     %s0 = dgpu.warpgroup_dot %k, %q, ...             %s0 = dgpu.warpgroup_dot %k, %q, ...

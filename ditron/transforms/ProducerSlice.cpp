@@ -32,7 +32,7 @@ static Value writtenAddress(Operation *op) {
   if (intrinsic && intrinsic.getName() == copyOut)
     return op->getOperand(0);
   if (isa<tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, dist::StOp, dist::StVectorOp, dist::MultimemStOp, dist::ThreadAtomicRmwOp,
-          dist::ThreadAtomicCasOp, tile::DescriptorStoreOp, tile::DescriptorAddInTurnOp>(op))
+          dist::ThreadAtomicCasOp, tile::DescriptorStoreOp>(op))
     return op->getOperand(0);
   return {};
 }

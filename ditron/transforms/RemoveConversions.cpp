@@ -12,9 +12,7 @@
 //    else uses cost nothing: they move.
 //    A row that is loaded beside dots of warpgroups, and that only the conversion uses, is loaded in the wanted layout, by several threads: the
 //    conversion's barrier would stop warpgroups that compute while others multiply.
-// 4. Hoist conversions of loop-invariant values out of loops, beside dots of warpgroups with the cheap operations that lead to them. What a loop
-//    carries and only converts, always to one layout, it carries in that layout: the conversions before the loop and at the end of a turn may then
-//    go into what computes the value.
+// 4. Hoist conversions of loop-invariant values out of loops, beside dots of warpgroups with the cheap operations that lead to them.
 // Conversions that stay are reported by dgpu-allocate-shared: pipelining still replaces some.
 //
 // Before:  %r = tile.arange 0, 64 : tensor<64xi32, #A>           After:  %r = tile.arange 0, 64 : tensor<64xi32, #slice>
@@ -23,7 +21,7 @@
 //
 // The cost of one operation is the number of registers that it computes per thread; a conversion costs its shuffles and selects,
 // or, through shared memory, a store and a load per 32-bit word and a fixed price for the barrier. Only the order of these
-// numbers matters. Not done: rematerialising other loads, or loop arguments in two layouts.
+// numbers matters. Not done: rematerialising other loads, or loop arguments in a second layout.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/transforms/Passes.h"
@@ -35,7 +33,6 @@
 #include "ditron/transforms/LayoutRules.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Dominance.h"
@@ -118,7 +115,6 @@ public:
       changed |= shrink();
       changed |= rematerialise();
       changed |= hoist();
-      changed |= carryConverted();
       mergeEqual();
       if (!changed)
         break;
@@ -352,47 +348,6 @@ private:
         for (Operation *op : chain)
           op->moveBefore(loop);
         convert->moveBefore(loop);
-        changed = true;
-      }
-    return changed;
-  }
-
-  /// The type to which all uses of a carried value convert it, those behind the loop included; null if there is none.
-  static Type typeOfUses(Value carried, Value result) {
-    Type wanted;
-    for (Value value : {carried, result})
-      for (Operation *user : value.getUsers()) {
-        auto convert = dyn_cast<ConvertLayoutOp>(user);
-        if (!convert || (wanted && wanted != convert.getResult().getType()))
-          return {};
-        wanted = convert.getResult().getType();
-      }
-    return carried.use_empty() ? Type() : wanted;
-  }
-
-  bool carryConverted() {
-    SmallVector<scf::ForOp> loops;
-    kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
-    bool changed = false;
-    for (scf::ForOp loop : loops)
-      for (auto [carried, result] : llvm::zip_equal(loop.getRegionIterArgs(), loop.getResults())) {
-        const Type wanted = isTensor(carried) ? typeOfUses(carried, result) : Type();
-        if (!wanted || wanted == carried.getType())
-          continue;
-        const DistributedLayout target = dgpu::layoutOf(wanted);
-        OpOperand &init = *loop.getTiedLoopInit(carried), &yielded = *loop.getTiedLoopYieldedValue(carried);
-        OpBuilder builder(loop);
-        init.set(createConvert(builder, loop.getLoc(), init.get(), target));
-        builder.setInsertionPoint(yielded.getOwner());
-        yielded.set(createConvert(builder, loop.getLoc(), yielded.get(), target));
-        for (Value value : {Value(carried), Value(result)}) {
-          value.setType(wanted);
-          for (Operation *user : llvm::make_early_inc_range(value.getUsers()))
-            if (auto convert = dyn_cast<ConvertLayoutOp>(user)) {
-              convert.getResult().replaceAllUsesWith(value);
-              convert.erase();
-            }
-        }
         changed = true;
       }
     return changed;

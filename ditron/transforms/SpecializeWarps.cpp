@@ -23,11 +23,6 @@
 // 4. With tile.cluster_blocks = 2: what both blocks of a cluster load at the same turn, as analysis/Uniformity proves, they fetch by halves into
 //    both. A slot is then empty when the consumers of both blocks say so, and no block ends before the other one's last word.
 // 5. A dist.wait goes where its token is used; without users, to both.
-// 6. An operand that a turn computes and multiplies with a fetched one goes to a buffer in shared memory as soon as it is computed, where it is B or a
-//    transposed A: the hardware reads those from nowhere else. dgpu-insert-barriers orders the consumers' warps around it.
-// 7. A tile.descriptor_add_in_turn is made by a storer, one more warp beside the producer's, so that nobody else waits for its turn:
-//      consumer: wait empty, parity ^ 1; buffer_store %t; fence_async; arrive full
-//      storer:   wait %counter = %turn; wait full, parity; tma_store {adds}; once it has read arrive empty; once it is complete %counter += 1
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/transforms/Passes.h"
@@ -47,9 +42,7 @@
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/Support/FormatVariadic.h"
 
 namespace ditron::transforms {
 #define GEN_PASS_DEF_SPECIALIZEWARPS
@@ -82,7 +75,6 @@ public:
   void run() {
     findShared();
     allocate();
-    allocateAdditions();
     Block &entry = kernel.getBody().front();
     if (!sharedLoads.empty())
       dgpu::ClusterBarrierOp::create(top, kernel.getLoc());
@@ -101,16 +93,7 @@ public:
     OpBuilder copier = OpBuilder::atBlockEnd(&producer);
     for (Operation &op : consumer)
       copier.clone(op, copies);
-    if (!plan.additions().empty()) {
-      IRMapping storerCopies;
-      Block &storer = partitions.getStorer().emplaceBlock();
-      OpBuilder storerCopier = OpBuilder::atBlockEnd(&storer);
-      for (Operation &op : consumer)
-        storerCopier.clone(op, storerCopies);
-      buildStorer(storer, storerCopies);
-    }
     buildProducer(producer, copies);
-    handToStorer(consumer);
     buildConsumer(consumer);
     if (!sharedLoads.empty()) {
       OpBuilder end = OpBuilder::atBlockEnd(&consumer);
@@ -186,23 +169,6 @@ private:
     }
   }
 
-  /// Shared memory of the tiles that a storer adds, one slot each.
-  void allocateAdditions() {
-    for (tile::DescriptorAddInTurnOp add : plan.additions()) {
-      Location loc = add.getLoc();
-      auto type = dgpu::MbarriersType::get(kernel.getContext(), 1);
-      Addition addition;
-      addition.buffer = dgpu::BufferAllocOp::create(
-          top, loc, copyBufferType(cast<tile::DescriptorType>(add.getDescriptor().getType()), 1), IntegerAttr());
-      addition.full = dgpu::MbarrierAllocOp::create(top, loc, type, warps, /*cluster=*/false, IntegerAttr());
-      addition.empty = dgpu::MbarrierAllocOp::create(top, loc, type, /*count=*/1, /*cluster=*/false, IntegerAttr());
-      addition.map = tensorMapFor(add.getDescriptor(), kernel);
-      additions.push_back(addition);
-      remark::passed(loc, remark::RemarkOpts::name("storer").category("dgpu-specialize-warps"))
-          << llvm::formatv("a storer's warp waits for the turn and adds {0} bytes", addition.buffer.getType().getBytes()).str();
-    }
-  }
-
   /// The cursors of all rings in a partition, whose loops and branches get to carry them; `blocks` are the rings' there.
   SmallVector<RingCursor> threadRings(Block &body, ArrayRef<Block *> blocks) {
     SmallVector<RingCursor> cursors(blocks.size());
@@ -271,59 +237,6 @@ private:
         kept.insert(reads);
     }
     kept.insert(dgpu::MbarrierArriveCopiedOp::create(builder, loc, object.full, cursor.slot));
-  }
-
-  //===----------------------------------------------------------------------------------------------------------------===//
-  // Storer
-  //===----------------------------------------------------------------------------------------------------------------===//
-
-  void buildStorer(Block &body, const IRMapping &copies) {
-    llvm::DenseSet<Operation *> kept;
-    for (Operation *op : plan.storerEffects())
-      kept.insert(copies.lookup(op));
-    for (auto [op, addition] : llvm::zip(plan.additions(), additions)) {
-      tile::DescriptorAddInTurnOp original = op;
-      auto add = cast<tile::DescriptorAddInTurnOp>(copies.lookup(original.getOperation()));
-      Location loc = add.getLoc();
-      const RingCursor cursor = threadRing(&body, {add->getBlock()}, /*slots=*/1, loc).front();
-      OpBuilder builder(add);
-      Value one = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(1));
-      auto keep = [&](Operation *op) { kept.insert(op); };
-      keep(dist::WaitOp::create(builder, loc, one.getType(), add.getCounter(), one, add.getTurn(), tile::MemoryScope::Gpu,
-                                tile::MemoryOrder::Acquire, dist::Compare::EQ));
-      keep(dgpu::MbarrierWaitOp::create(builder, loc, addition.full, cursor.slot, cursor.parity));
-      auto copy = dgpu::TmaStoreOp::create(builder, loc, addition.buffer, cursor.slot, addition.map, add.getOffsets(),
-                                           DenseI32ArrayAttr());
-      copy.setAdds(true);
-      keep(copy);
-      keep(dgpu::TmaStoreCommitOp::create(builder, loc));
-      keep(dgpu::TmaStoreWaitOp::create(builder, loc, 0, /*read=*/true));
-      keep(dgpu::MbarrierArriveOp::create(builder, loc, addition.empty, cursor.slot, Value(), /*cluster=*/false));
-      keep(dgpu::TmaStoreWaitOp::create(builder, loc, 0, /*read=*/false));
-      keep(tile::AtomicRmwOp::create(builder, loc, one.getType(), tile::AtomicOp::Add, tile::MemoryOrder::Release,
-                                     tile::MemoryScope::Gpu, add.getCounter(), one, Value()));
-    }
-    pruneToSlice(body, kept);
-  }
-
-  /// The consumer's side of it.
-  void handToStorer(Block &body) {
-    for (auto [op, addition] : llvm::zip(plan.additions(), additions)) {
-      tile::DescriptorAddInTurnOp add = op;
-      Location loc = add.getLoc();
-      const RingCursor cursor = threadRing(&body, {add->getBlock()}, /*slots=*/1, loc).front();
-      OpBuilder builder(add);
-      Value one = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(1));
-      Value before = arith::XOrIOp::create(builder, loc, cursor.parity, one);
-      dgpu::MbarrierWaitOp::create(builder, loc, addition.empty, cursor.slot, before);
-      dgpu::BufferStoreOp::create(builder, loc, asMatrix(builder, add.getValue(), addition.buffer.getType()),
-                                  addition.buffer, cursor.slot);
-      dgpu::FenceAsyncOp::create(builder, loc);
-      auto arrive =
-          dgpu::MbarrierArriveOp::create(builder, loc, addition.full, cursor.slot, Value(), /*cluster=*/false);
-      arrive.setAfterLoads(true); // all lanes have written
-      add.erase();
-    }
   }
 
   //===----------------------------------------------------------------------------------------------------------------===//
@@ -414,8 +327,8 @@ private:
   dgpu::WarpgroupDotOp replaceDot(tile::DotOp dot, bool staysInFlight) {
     OpBuilder builder(dot);
     Location loc = dot.getLoc();
-    auto [a, slotA] = operandOf(dot->getOpOperand(0));
-    auto [b, slotB] = operandOf(dot->getOpOperand(1));
+    auto [a, slotA] = operandOf(dot.getA());
+    auto [b, slotB] = operandOf(dot.getB());
     auto started = dgpu::WarpgroupDotOp::create(builder, loc, a, slotA, b, slotB, dot.getC(),
                                                 readsAccumulator(dot, staysInFlight, builder), promotionOf(dot));
     Value result = started.getResult();
@@ -442,15 +355,11 @@ private:
   }
 
   /// The buffer and slot of an operand; a tensor that was not fetched is its own operand and has no slot.
-  std::pair<Value, Value> operandOf(OpOperand &operand) {
-    OperandRoot root = rootOf(operand.get());
-    const bool isStaged = plan.isStaged(operand);
-    if (isStaged)
-      stage(root.value);
-    const auto &known = isStaged ? staged : places;
-    auto found = known.find(root.value.getDefiningOp());
-    if (found == known.end())
-      return {operand.get(), {}};
+  std::pair<Value, Value> operandOf(Value operand) {
+    OperandRoot root = rootOf(operand);
+    auto found = places.find(root.value.getDefiningOp());
+    if (found == places.end())
+      return {operand, {}};
     Value buffer = found->second.buffer;
     if (root.isTransposed) {
       Value &view = transposed[buffer];
@@ -461,21 +370,6 @@ private:
       buffer = view;
     }
     return {buffer, found->second.slot};
-  }
-
-  /// Stores an operand where it is computed.
-  void stage(Value operand) {
-    Place &place = staged[operand.getDefiningOp()];
-    if (place.buffer)
-      return;
-    Location loc = operand.getLoc();
-    OpBuilder builder(partitions);
-    place.buffer = dgpu::BufferAllocOp::create(builder, loc, copyBufferType(cast<RankedTensorType>(operand.getType()), 1),
-                                               IntegerAttr());
-    place.slot = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(0));
-    builder.setInsertionPointAfterValue(operand);
-    dgpu::BufferStoreOp::create(builder, loc, operand, place.buffer, place.slot);
-    dgpu::FenceAsyncOp::create(builder, loc);
   }
 
   /// The multiplies of the iteration before are complete when only this iteration's are left.
@@ -543,14 +437,7 @@ private:
   int warps;
   RingPlan &plan;
   SmallVector<RingObjects> objects; ///< Of the plan's rings, in their order.
-  /// A tile that a storer adds.
-  struct Addition {
-    dgpu::BufferAllocOp buffer;
-    Value full, empty, map;
-  };
-  SmallVector<Addition> additions; ///< Of the plan's, in their order.
-  llvm::DenseMap<Operation *, Place> places; ///< Of loads.
-  llvm::DenseMap<Operation *, Place> staged; ///< Of operands that turns compute; what other dots read from registers stays there, too.
+  llvm::DenseMap<Operation *, Place> places;
   llvm::DenseSet<Operation *> sharedLoads; ///< That a cluster's blocks fetch together.
   llvm::DenseMap<Value, Value> transposed;
   OpBuilder top{kernel.getContext()}; ///< Behind the allocations.

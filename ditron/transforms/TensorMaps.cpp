@@ -105,15 +105,6 @@ dgpu::BufferType copyBufferType(RankedTensorType tile, int64_t slots) {
                                dgpu::SharedLayoutAttr::get(context, form.layout));
 }
 
-Value asMatrix(OpBuilder &builder, Value tile, dgpu::BufferType buffer) {
-  auto type = RankedTensorType::get(buffer.getShape(), buffer.getElementType());
-  if (tile.getType() == type)
-    return tile;
-  if (auto reshape = tile.getDefiningOp<tile::ReshapeOp>(); reshape && reshape.getSource().getType() == type)
-    return reshape.getSource();
-  return tile::ReshapeOp::create(builder, tile.getLoc(), type, tile);
-}
-
 std::string whyNoTensorMap(Value descriptor) {
   tile::MakeDescriptorOp make = descriptorOf(descriptor);
   if (!make)

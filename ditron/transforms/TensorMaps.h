@@ -29,9 +29,6 @@ mlir::BlockArgument argumentBehind(mlir::Value pointer);
 dgpu::BufferType copyBufferType(tile::DescriptorType descriptor, int64_t slots);
 dgpu::BufferType copyBufferType(mlir::RankedTensorType tile, int64_t slots);
 
-/// A tile without outer dimensions, for the buffer of its copies: as its author had it before he gave it some.
-mlir::Value asMatrix(mlir::OpBuilder &builder, mlir::Value tile, dgpu::BufferType buffer);
-
 /// Why tensor copies cannot move tiles of this descriptor; empty if they can.
 std::string whyNoTensorMap(mlir::Value descriptor);
 /// The same for the tile at these offsets: the hardware wants it to begin at a multiple of 16 bytes of its row, and a store to begin

@@ -76,6 +76,16 @@ private:
     return copyBufferType(cast<tile::DescriptorType>(store.getDescriptor().getType()), 1);
   }
 
+  /// The tile without outer dimensions, as its author had it before he gave it some.
+  static Value asMatrix(OpBuilder &builder, Value tile, dgpu::BufferType buffer) {
+    auto type = RankedTensorType::get(buffer.getShape(), buffer.getElementType());
+    if (tile.getType() == type)
+      return tile;
+    if (auto reshape = tile.getDefiningOp<tile::ReshapeOp>(); reshape && reshape.getSource().getType() == type)
+      return reshape.getSource();
+    return tile::ReshapeOp::create(builder, tile.getLoc(), type, tile);
+  }
+
   void rewrite(tile::DescriptorStoreOp store, bool reusesBuffer, bool overwritesStores) {
     Location loc = store.getLoc();
     Value map = tensorMapFor(store.getDescriptor(), kernel);
@@ -113,7 +123,7 @@ private:
       return !isTensor(store.getValue());
     return isa<dist::NotifyOp, dist::StOp, dist::StVectorOp, dist::FenceOp, dist::IntrinsicOp, dist::PutOp, dist::PutSignalOp, dist::SignalOpOp,
                dist::OrderOp, dist::TeamBarrierOp, dist::CollectiveOp, dist::MultimemStOp, dist::ThreadAtomicRmwOp, dist::ThreadAtomicCasOp, dist::SyncThreadsOp,
-               tile::AtomicRmwOp, tile::AtomicCasOp, tile::DescriptorAddInTurnOp>(op);
+               tile::AtomicRmwOp, tile::AtomicCasOp>(op);
   }
 
   /// True if `op` may access what the store writes. Tensor stores need no order among themselves: two of them to one place would
@@ -154,7 +164,7 @@ private:
     llvm::SetVector<Operation *> places;
     kernel.walk([&](Operation *op) {
       if (dgpu::WarpSpecializeOp partitions = op->getParentOfType<dgpu::WarpSpecializeOp>();
-          partitions && !partitions.getConsumer().isAncestor(op->getParentRegion()))
+          partitions && partitions.getProducer().isAncestor(op->getParentRegion()))
         return;
       for (tile::DescriptorStoreOp store : stores)
         if ((publishes(op) || touches(op, store)) && mayPrecede(store, op))

@@ -68,7 +68,6 @@ bool RingPlan::plan() {
     return false;
   formRings();
   constexpr int mostWarps = 32, producerWarps = 4;
-  findAdditions();
   std::string reason = collectSlice();
   if (warps > mostWarps - producerWarps)
     reason =
@@ -207,16 +206,6 @@ bool RingPlan::isFetched(Value operand) const {
   return definition && loads.contains(definition);
 }
 
-bool RingPlan::isStaged(OpOperand &operand) const {
-  Operation *dot = operand.getOwner();
-  OperandRoot root = rootOf(operand.get());
-  Operation *definition = root.value.getDefiningOp();
-  const bool isComputedInTurn =
-      definition && definition->getBlock() == dot->getBlock() && isa<scf::ForOp>(dot->getParentOp());
-  return isComputedInTurn && !isFetched(operand.get()) && !comesFromMemory(root.value) &&
-         (operand.getOperandNumber() == 1 || root.isTransposed);
-}
-
 std::string RingPlan::whyNotMultiplied(tile::DotOp dot) {
   if (std::string reason = whyNoWarpgroupDot(dot, warps); !reason.empty())
     return reason;
@@ -225,10 +214,6 @@ std::string RingPlan::whyNotMultiplied(tile::DotOp dot) {
     OperandRoot root = rootOf(operand.get());
     if (isFetched(operand.get())) {
       if (!canReadOperand(bufferOf(root.value.getDefiningOp(), 1), root.isTransposed,
-                          isA ? layout::DotOperand::A : layout::DotOperand::B))
-        return "elements of this type can only be read along K";
-    } else if (isStaged(operand)) {
-      if (!canReadOperand(copyBufferType(cast<RankedTensorType>(root.value.getType()), 1), root.isTransposed,
                           isA ? layout::DotOperand::A : layout::DotOperand::B))
         return "elements of this type can only be read along K";
     } else if (!isA || comesFromMemory(root.value)) {
@@ -408,7 +393,7 @@ bool RingPlan::dotsMayStayInFlight(Block *block) const {
   llvm::SmallDenseMap<Value, unsigned> chain; // the result of a dot -> the carried value it accumulates
   for (tile::DotOp dot : dots) {
     Value c = dot.getC();
-    if (!c.hasOneUse() || !dot.getResult().hasOneUse() || !isFetched(dot.getA()) || !isFetched(dot.getB()) || promotionOf(dot))
+    if (!c.hasOneUse() || !dot.getResult().hasOneUse() || !isFetched(dot.getA()) || promotionOf(dot))
       return false;
     unsigned index;
     if (auto argument = dyn_cast<BlockArgument>(c); argument && argument.getOwner() == block)
@@ -459,34 +444,6 @@ std::string RingPlan::collectSlice() {
   return failure;
 }
 
-/// Additions in turn that a warp beside the producer's makes.
-void RingPlan::findAdditions() {
-  kernel.walk([&](tile::DescriptorAddInTurnOp add) {
-    if (std::string reason = whyNotStored(add); reason.empty())
-      storedAdditions.push_back(add);
-    else
-      remark::missed(add.getLoc(), remark::RemarkOpts::name("storer").category("dgpu-specialize-warps"))
-          << "the consumers wait for their turn: " + reason;
-  });
-}
-
-std::string RingPlan::whyNotStored(tile::DescriptorAddInTurnOp add) {
-  if (producerWarps() > 1)
-    return "all warps beside them gather";
-  if (std::string reason = whyNoTensorCopy(add.getDescriptor(), add.getOffsets(), /*isStore=*/true); !reason.empty())
-    return "not a tensor copy: " + reason;
-  if (consumesToken(add.getDescriptor()))
-    return "its descriptor is there after a wait";
-  SmallVector<Value> values(add.getOffsets());
-  values.append({add.getCounter(), add.getTurn()});
-  for (Value value : values)
-    if (std::string reason = storerSlice.addValue(value); !reason.empty())
-      return "a storer cannot compute where and when: " + reason;
-  if (std::string reason = storerSlice.addControlAround(add); !reason.empty())
-    return "a storer cannot run its control flow: " + reason;
-  return {};
-}
-
 //===--------------------------------------------------------------------------------------------------------------===//
 // Shared memory
 //===--------------------------------------------------------------------------------------------------------------===//
@@ -522,24 +479,8 @@ int64_t RingPlan::bytesOfStores() {
   return bytes + largest;
 }
 
-/// A buffer for each operand that is computed, and for each tile that a storer adds.
-int64_t RingPlan::bytesOfStaged() {
-  llvm::SmallPtrSet<Value, 4> staged;
-  for (const Ring &ring : plannedRings)
-    for (tile::DotOp dot : ring.dots)
-      for (OpOperand &operand : dot->getOpOperands().take_front(2))
-        if (isStaged(operand))
-          staged.insert(rootOf(operand.get()).value);
-  int64_t bytes = 0;
-  for (Value value : staged)
-    bytes += tileBytes(value);
-  for (tile::DescriptorAddInTurnOp add : storedAdditions)
-    bytes += tileBytes(add.getValue());
-  return bytes;
-}
-
 bool RingPlan::fitSlots() {
-  const int64_t others = bytesOfStores() + bytesOfStaged() + reservedBytes;
+  const int64_t others = bytesOfStores() + reservedBytes;
   auto total = [&] {
     int64_t bytes = others;
     llvm::SmallDenseSet<size_t> counted;

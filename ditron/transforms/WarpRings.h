@@ -33,7 +33,7 @@ struct Ring {
 class RingPlan {
 public:
   RingPlan(mlir::func::FuncOp kernel, int warps, int64_t limitBytes)
-      : kernel(kernel), warps(warps), limitBytes(limitBytes), slice(kernel), storerSlice(kernel) {}
+      : kernel(kernel), warps(warps), limitBytes(limitBytes), slice(kernel) {}
 
   /// True if there is something to fetch; else, and for each load that stays, remarks say why. Loops whose author asked for warp
   /// specialisation in vain get a warning.
@@ -48,12 +48,6 @@ public:
   size_t numGroups() const { return groups; }
   /// The operations with side effects that the producer runs beside the copies.
   llvm::ArrayRef<mlir::Operation *> producerEffects() const { return slice.effects().getArrayRef(); }
-  /// Additions in turn that a storer makes, in program order.
-  llvm::ArrayRef<tile::DescriptorAddInTurnOp> additions() const { return storedAdditions; }
-  /// The operations with side effects that the storer runs beside them.
-  llvm::ArrayRef<mlir::Operation *> storerEffects() const { return storerSlice.effects().getArrayRef(); }
-  /// True for an operand of a ring's dot that the turn computes, and that goes to shared memory: the hardware reads B only from there, and A transposed.
-  bool isStaged(mlir::OpOperand &operand) const;
   /// The dots of rings in a block, in order.
   llvm::SmallVector<tile::DotOp> ringDotsIn(mlir::Block *block) const;
 
@@ -76,17 +70,13 @@ private:
   bool dotsMayStayInFlight(mlir::Block *block) const;
   bool isFetched(mlir::Value operand) const;
   std::string collectSlice();
-  void findAdditions();
-  std::string whyNotStored(tile::DescriptorAddInTurnOp add);
   int64_t bytesOfStores();
-  int64_t bytesOfStaged();
   bool fitSlots();
 
   mlir::func::FuncOp kernel;
   int warps;
   int64_t limitBytes;
-  ProducerSlice slice, storerSlice;
-  llvm::SmallVector<tile::DescriptorAddInTurnOp> storedAdditions;
+  ProducerSlice slice;
   llvm::SetVector<mlir::Operation *> loads; ///< tile.descriptor_load and tile.load, in program order.
   llvm::SmallVector<Ring> plannedRings;
   size_t groups = 0;

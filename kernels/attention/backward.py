@@ -29,9 +29,8 @@ def padded_begin(head, batch, heads, query_begin, padded, query_offsets_ptr):
 
 @triton.jit
 def gradient_rows(out_ptr, gradient_ptr, lse_ptr, padded_lse_ptr, delta_ptr, batches, heads, queries, q_batch, q_head, q_row, padded,
-                  HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr, query_offsets_ptr=None, sums_ptr=None, counters_ptr=None, TILE: tl.constexpr = 1):
-    """padded_lse and delta; and zeros for the sums of dq, with a counter for each TILE of their rows (backward_by_turns.py). Grid: (tiles of the longest
-    batch's padded rows, batches * heads)."""
+                  HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr, query_offsets_ptr=None):
+    """padded_lse and delta. Grid: (tiles of the longest batch's padded rows, batches * heads)."""
     HEAD_BLOCK: tl.constexpr = triton.next_power_of_2(HEAD_DIM)
     batch = tl.program_id(1) // heads
     head = tl.program_id(1) % heads
@@ -55,10 +54,6 @@ def gradient_rows(out_ptr, gradient_ptr, lse_ptr, padded_lse_ptr, delta_ptr, bat
     is_row = rows < tl.cdiv(queries, PAD) * PAD
     tl.store(padded_lse_ptr + place + rows, lse, mask=is_row)
     tl.store(delta_ptr + place + rows, tl.sum(out * gradient, axis=1), mask=is_row)
-    if sums_ptr is not None:
-        words = (place + rows)[:, None] * HEAD_BLOCK + columns[None, :]
-        tl.store(sums_ptr + words, tl.zeros((BLOCK_M, HEAD_BLOCK), tl.float32), mask=is_row[:, None])
-        tl.store(counters_ptr + (place + rows) // TILE, tl.zeros((BLOCK_M,), tl.int32), mask=is_row & (rows % TILE == 0))
 
 
 @triton.jit

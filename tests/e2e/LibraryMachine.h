@@ -14,8 +14,8 @@ struct Machine {
   std::unique_ptr<World> world;
   jit::Jit *jit = nullptr;
 
-  explicit Machine(const std::string &target, const WorldOptions &options = {}) {
-    auto made = World::local(1, target, options);
+  explicit Machine(const std::string &target) {
+    auto made = World::local(1, target, {});
     EXPECT_OK(made);
     world = std::move(made).value();
     jit = &jitFor(world->target());

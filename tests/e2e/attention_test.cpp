@@ -404,12 +404,6 @@ INSTANTIATE_TEST_SUITE_P(
 // Backward
 //===--------------------------------------------------------------------------------------------------------------===//
 
-/// The target under test if it has tensor copies, else a simulated one that has.
-std::string targetWithCopies() {
-  const std::string tested = targetUnderTest();
-  return hasTensorCopies(Machine(tested).world->target()) ? tested : "sim:sm_90a";
-}
-
 struct BackwardCase {
   const char *name;
   const char *target;
@@ -423,7 +417,7 @@ class LibraryAttentionBackward : public testing::TestWithParam<BackwardCase> {};
 
 TEST_P(LibraryAttentionBackward, Gradients) {
   const BackwardCase &p = GetParam();
-  Machine machine(p.plan.isByTurns ? targetWithCopies() : p.target ? p.target : targetUnderTest());
+  Machine machine(p.target ? p.target : targetUnderTest());
   AttentionData data(machine, p.problem, p.extras);
   const ops::AttentionProblem &problem = data.problem;
   const int64_t dim = problem.headDim, queryCount = data.queryCount(dim), keyCount = data.keyCount(dim);
@@ -509,10 +503,6 @@ constexpr ops::AttentionPlan fetched(uint32_t blockM, uint32_t blockN, uint32_t 
   return {.blockM = blockM, .blockN = blockN, .numWarps = numWarps, .movement = AttentionMovement::Descriptors};
 }
 
-constexpr ops::AttentionBackwardPlan byTurns(uint32_t blockM, uint32_t programs) {
-  return {.keys = fetched(blockM, 128), .isByTurns = true, .programs = programs};
-}
-
 INSTANTIATE_TEST_SUITE_P(
     All, LibraryAttentionBackward,
     testing::Values(
@@ -579,67 +569,8 @@ INSTANTIATE_TEST_SUITE_P(
                       .packedQueries = 0,
                       .packedKeys = 0},
                      {fetched(64, 64, 4), fetched(64, 64, 4)},
-                     {.slopes = true, .queries = {17, 150, 1}, .keys = {30, 150, 5}}},
-        BackwardCase{"by_turns_causal_grouped",
-                     nullptr,
-                     {.heads = 4, .kvHeads = 2, .queries = 390, .keys = 410, .headDim = 64, .causal = true, .dtype = DataType::F16},
-                     byTurns(128, 2)},
-        BackwardCase{"by_turns_whole_wide",
-                     nullptr,
-                     {.batch = 2, .queries = 100, .keys = 300, .headDim = 128, .layout = AttentionLayout::RowsFirst},
-                     byTurns(64, 0)},
-        BackwardCase{"by_turns_packed_window_cap_slopes",
-                     nullptr,
-                     {.batch = 3,
-                      .heads = 2,
-                      .queries = 290,
-                      .keys = 290,
-                      .headDim = 96,
-                      .causal = true,
-                      .layout = AttentionLayout::RowsFirst,
-                      .window = 150,
-                      .softCap = 4.0,
-                      .packedQueries = 0,
-                      .packedKeys = 0},
-                     byTurns(64, 2),
-                     {.slopes = true, .queries = {17, 290, 1}, .keys = {30, 280, 5}}}),
+                     {.slopes = true, .queries = {17, 150, 1}, .keys = {30, 150, 5}}}),
     [](const auto &info) { return info.param.name; });
-
-/// dQ, dK and dV of random operands, run after another call with others.
-std::vector<float> gradientsByTurns(uint64_t seed) {
-  WorldOptions options;
-  options.seed = seed;
-  Machine machine(targetWithCopies(), options);
-  const ops::AttentionProblem problem = {.heads = 2, .queries = 256, .keys = 512, .headDim = 64, .causal = true};
-  AttentionData data(machine, problem, {});
-  const int64_t queries = data.queryCount(64), keys = data.keyCount(64);
-  Buffer q = data.put(data.random(queries, 1)), k = data.put(data.random(keys, 2)), v = data.put(data.random(keys, 3));
-  Buffer out = data.put(data.random(queries, 4)), gradient = data.put(data.random(queries, 5));
-  Buffer lse = machine.put(DataType::F32, randomFloats(data.queryCount(1), 6, 20, 30));
-  Buffer dq = machine.unwritten(problem.dtype, queries), dk = machine.unwritten(problem.dtype, keys);
-  Buffer dv = machine.unwritten(problem.dtype, keys);
-  auto call = ops::prepareAttentionBackward(*machine.jit, machine.rank(), problem, {q, k, v, out, lse, gradient, dq, dk, dv},
-                                            byTurns(128, 4));
-  EXPECT_OK(call);
-  for (uint64_t other : {50, 5}) {
-    EXPECT_OK(gradient.uploadFloats(data.random(queries, other)));
-    EXPECT_OK(call->enqueue(machine.rank().stream()));
-    EXPECT_OK(machine.world->synchronize());
-  }
-  std::vector<float> all;
-  for (const Buffer *each : {&dq, &dk, &dv}) {
-    auto values = each->downloadFloats();
-    EXPECT_OK(values);
-    all.insert(all.end(), values->begin(), values->end());
-  }
-  return all;
-}
-
-TEST(LibraryAttentionTurns, GiveTheSameBitsInEverySchedule) {
-  const std::vector<float> first = gradientsByTurns(0);
-  for (uint64_t seed : {1, 2, 3})
-    EXPECT_EQ(std::memcmp(first.data(), gradientsByTurns(seed).data(), first.size() * sizeof(float)), 0) << "seed " << seed;
-}
 
 TEST(LibraryAttentionPlans, RefuseWhatCannotBe) {
   Machine machine(targetUnderTest());
@@ -656,14 +587,6 @@ TEST(LibraryAttentionPlans, RefuseWhatCannotBe) {
   EXPECT_THAT(backward({.queries = 1, .keys = 1, .pages = ops::AttentionPages{.count = 1}}), HasSubstr("in pages"));
   EXPECT_THAT(backward({.queries = 1, .keys = 1}, {.keys = {.blockM = 256}}), HasSubstr("tiles of 256 queries"));
   EXPECT_THAT(statusOf(ops::parseAttentionBackwardPlan("64x64 warps 4 stages 2")).message(), HasSubstr("written like"));
-  EXPECT_THAT(statusOf(ops::parseAttentionBackwardPlan("64x128 warps 8 stages 2, by turns of x")).message(),
-              HasSubstr("programs of a head"));
-  for (const char *text : {"64x128 warps 8 stages 2 descriptors, by turns", "64x128 warps 8 stages 2 descriptors, by turns of 4"}) {
-    auto plan = ops::parseAttentionBackwardPlan(text);
-    ASSERT_OK(plan);
-    EXPECT_EQ(plan->text(), text);
-  }
-  EXPECT_THAT(backward({.queries = 1, .keys = 1}, {.keys = {.blockM = 64}, .isByTurns = true}), HasSubstr("accepted are descriptors"));
   EXPECT_THAT(message({.heads = 3, .kvHeads = 2, .queries = 1, .keys = 1}), HasSubstr("must divide"));
   EXPECT_THAT(message({.queries = 1, .keys = 1, .headDim = 80}), HasSubstr("heads of 80"));
   EXPECT_THAT(message({.queries = 0, .keys = 1}), HasSubstr("queries is 0; 1 to 2147483647 are accepted"));

@@ -185,12 +185,9 @@ static int moduleIntegerOf(Operation *op, StringRef name, int fallback) {
 
 int ditron::dgpu::numWarpsOf(Operation *op) {
   for (Operation *inner = op, *outer = op->getParentOp(); outer; inner = outer, outer = outer->getParentOp()) {
-    if (auto specialized = dyn_cast<WarpSpecializeOp>(outer)) {
-      if (inner->getParentRegion() == &specialized.getProducer())
-        return static_cast<int>(specialized.getActiveWarps());
-      if (inner->getParentRegion() == &specialized.getStorer())
-        return 1;
-    }
+    if (auto specialized = dyn_cast<WarpSpecializeOp>(outer);
+        specialized && inner->getParentRegion() == &specialized.getProducer())
+      return static_cast<int>(specialized.getActiveWarps());
     if (auto attribute = outer->getAttrOfType<IntegerAttr>(numWarpsAttrName))
       return static_cast<int>(attribute.getInt());
   }

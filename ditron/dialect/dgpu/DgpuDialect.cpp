@@ -90,7 +90,6 @@ LogicalResult DgpuDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       {sumsHalvesAttrName, Unit, "the module", isModule},
       {partitionsAttrName, Integer, "the branch between partitions", isBranch},
       {activeWarpsAttrName, Integer, "the branch between partitions", isBranch},
-      {storerWarpAttrName, Integer, "the branch of a storer", isBranch},
       {vectorAxisAttrName, Integer, "accesses of tensors", isTensorAccess},
       {vectorElemsAttrName, Integer, "accesses of tensors", isTensorAccess},
       {genericAttrName, Unit, "accesses of memory", isOurs},

@@ -146,8 +146,6 @@ LogicalResult TmaStoreOp::verify() {
     if (int64_t(warpgroups->size()) * layout::wgmmaRows != getBuffer().getType().getShape().front())
       return emitOpError() << "names " << warpgroups->size() << " warpgroups, expected one for each "
                            << layout::wgmmaRows << " of " << getBuffer().getType().getShape().front() << " rows";
-  if (getAdds() && !getBuffer().getType().getElementType().isF32())
-    return emitOpError() << "adds elements of f32, found " << getBuffer().getType();
   return verifyCopy(*this, getBuffer().getType(), getOffsets().size());
 }
 
@@ -254,8 +252,7 @@ LogicalResult WarpSpecializeOp::verify() {
     return emitOpError("must stand at the top level of a kernel");
   if (getProducerWarps() < 1)
     return emitOpError("needs at least one producer warp");
-  const uint32_t active = getActiveWarps() + (getStorer().empty() ? 0 : 1);
-  if (active > getProducerWarps())
-    return emitOpError() << "has " << active << " active producer warps of " << getProducerWarps();
+  if (getActiveWarps() > getProducerWarps())
+    return emitOpError() << "has " << getActiveWarps() << " active producer warps of " << getProducerWarps();
   return success();
 }

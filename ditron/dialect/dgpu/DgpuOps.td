@@ -378,7 +378,7 @@ def Dgpu_TmaStoreOp : Dgpu_Op<"tma_store", [MemoryEffects<[MemRead<Dgpu_SharedMe
   let summary = "thread 0 of the partition starts copying a slot to a tile of a tensor";
   let description = [{
     With `warpgroups`, the first thread of warpgroup warpgroups[i] copies the i-th 64 rows instead; boxes then have 64 rows.
-    `box` and `swizzle_bytes`: as of tma_load. With `adds` the elements, f32, are added to what the tensor has.
+    `box` and `swizzle_bytes`: as of tma_load.
 
     ```mlir
     dgpu.tma_store %buffer[%x] to %map[%x, %y] : !dgpu.buffer<3 x 64x64 x bf16, #rows>
@@ -386,12 +386,12 @@ def Dgpu_TmaStoreOp : Dgpu_Op<"tma_store", [MemoryEffects<[MemRead<Dgpu_SharedMe
   }];
   let arguments = (ins Dgpu_AnyBuffer:$buffer, I32:$slot, Dgpu_TensorMap:$map, Variadic<I32>:$offsets,
       OptionalAttr<DenseI32ArrayAttr>:$warpgroups, OptionalAttr<DenseI64ArrayAttr>:$box,
-      OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$swizzle_bytes, UnitAttr:$adds);
+      OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$swizzle_bytes);
   // Of a map whose box is not yet known.
   let builders = [OpBuilder<(ins "::mlir::Value":$buffer, "::mlir::Value":$slot, "::mlir::Value":$map,
                                 "::mlir::ValueRange":$offsets, "::mlir::DenseI32ArrayAttr":$warpgroups),
                             [{
-    build($_builder, $_state, buffer, slot, map, offsets, warpgroups, ::mlir::DenseI64ArrayAttr(), ::mlir::IntegerAttr(), ::mlir::UnitAttr());
+    build($_builder, $_state, buffer, slot, map, offsets, warpgroups, ::mlir::DenseI64ArrayAttr(), ::mlir::IntegerAttr());
   }]>];
   let assemblyFormat = "$buffer `[` $slot `]` `to` $map `[` $offsets `]` attr-dict `:` qualified(type($buffer))";
   let hasVerifier = 1;
@@ -524,12 +524,11 @@ def Dgpu_PassTurnOp : Dgpu_TurnOp<"pass_turn"> {
 }
 
 def Dgpu_WarpSpecializeOp : Dgpu_Op<"warp_specialize", [NoTerminator, SingleBlock, NoRegionArguments, RecursiveMemoryEffects]> {
-  let summary = "programs side by side: the kernel's warps, those that fetch for them, and one that stores for them";
+  let summary = "two programs side by side: the kernel's warps, and those that fetch for them";
   let description = [{
     The consumer region runs on warps 0 .. dgpu.num_warps - 1, as code outside would; its block barrier is one of these threads only. The
     producer region runs on the first `active_warps` after them; inside it a block is these. The other producer warps exit (registers are
     given to whole warpgroups). The op stands at the top level of a kernel and wraps all of it but allocations and what both need.
-    The storer region, where there is one, runs on the warp behind those, likewise a block of its own: what it waits for holds up nobody else.
     With `cluster_blocks` = 2 neighbouring blocks of the grid run at the same time, and fetch together what tma_load says.
 
     ```mlir
@@ -546,8 +545,8 @@ def Dgpu_WarpSpecializeOp : Dgpu_Op<"warp_specialize", [NoTerminator, SingleBloc
       DefaultValuedAttr<I32Attr, "40">:$producer_registers, DefaultValuedAttr<I32Attr, "232">:$consumer_registers,
       DefaultValuedAttr<ConfinedAttr<I32Attr, [IntPositive]>, "1">:$cluster_blocks,
       DefaultValuedAttr<ConfinedAttr<I32Attr, [IntPositive]>, "1">:$active_warps);
-  let regions = (region SizedRegion<1>:$consumer, SizedRegion<1>:$producer, AnyRegion:$storer);
-  let assemblyFormat = "`consumer` $consumer `producer` $producer (`storer` $storer^)? attr-dict";
+  let regions = (region SizedRegion<1>:$consumer, SizedRegion<1>:$producer);
+  let assemblyFormat = "`consumer` $consumer `producer` $producer attr-dict";
   let hasVerifier = 1;
 }
 #endif

@@ -28,8 +28,6 @@ inline constexpr llvm::StringLiteral launchWarpsAttrName = "dgpu.launch_warps";
 inline constexpr llvm::StringLiteral partitionsAttrName = "dgpu.partitions";
 /// ... and that of the warps that run the producer's code.
 inline constexpr llvm::StringLiteral activeWarpsAttrName = "dgpu.active_warps";
-/// i32 of the branch of a storer's warp, likewise: the number of that warp.
-inline constexpr llvm::StringLiteral storerWarpAttrName = "dgpu.storer_warp";
 /// Unit, of the module: waits that last say what they wait for, where targets cannot see a deadlock.
 inline constexpr llvm::StringLiteral publishWaitsAttrName = "dgpu.publish_waits";
 /// Unit, of the module: blocks, waits and signals are noted with their times, where targets do not know them by themselves.

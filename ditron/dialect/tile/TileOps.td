@@ -494,22 +494,6 @@ def Tile_DescriptorStoreOp : Tile_Op<"descriptor_store", [MemoryEffects<[MemWrit
   let hasVerifier = 1;
 }
 
-def Tile_DescriptorAddInTurnOp : Tile_Op<"descriptor_add_in_turn", [MemoryEffects<[MemRead<Tile_GlobalMemory>, MemWrite<Tile_GlobalMemory>]>]> {
-  let summary = "adds a tile in memory when a counter says that it is its turn";
-  let description = [{
-    Once the word at `counter`, an i32, is `turn`, the tile is added to the tensor at the offsets; when the sums are visible to the whole GPU the word
-    becomes `turn` + 1. Elements outside of the tensor are dropped. Blocks that add to the same tiles with turns 0, 1, 2... so add in that order. It
-    orders nothing else: the kernel may go on at once, and whoever reads the word learns of these sums alone.
-
-    ```mlir
-    tile.descriptor_add_in_turn %0[%i, %j], %2 at %counter turn %n : !tile.desc<64x64xf32>, tensor<64x64xf32>, !tile.ptr<i32>
-    ```
-  }];
-  let arguments = (ins Tile_Descriptor:$descriptor, Variadic<I32>:$offsets, Tile_Tensor:$value, Tile_Pointer:$counter, I32:$turn);
-  let assemblyFormat = "$descriptor `[` $offsets `]` `,` $value `at` $counter `turn` $turn attr-dict `:` qualified(type($descriptor)) `,` type($value) `,` qualified(type($counter))";
-  let hasVerifier = 1;
-}
-
 //===------------------------------------------------------------------------------------------------------------------===//
 // Contraction, reduction, scan
 //===------------------------------------------------------------------------------------------------------------------===//

@@ -292,14 +292,6 @@ LogicalResult DescriptorStoreOp::verify() {
   return verifyTile(*this, getDescriptor().getType(), getOffsets().size(), getValue().getType());
 }
 
-LogicalResult DescriptorAddInTurnOp::verify() {
-  if (!elementTypeOf(getValue().getType()).isF32())
-    return emitOpError() << "adds tiles of f32, found " << getValue().getType();
-  if (auto counter = cast<PointerType>(getCounter().getType()); !counter.getPointee().isInteger(32))
-    return emitOpError() << "counts turns in an i32, found " << counter;
-  return verifyTile(*this, getDescriptor().getType(), getOffsets().size(), getValue().getType());
-}
-
 //===--------------------------------------------------------------------------------------------------------------===//
 // Join, split, gather, histogram
 //===--------------------------------------------------------------------------------------------------------------===//

@@ -120,28 +120,6 @@ LangValue descriptorAtomic(Evaluator &evaluator, BuiltinCall &call, tile::Atomic
   return LangValue::none();
 }
 
-LangValue addInTurn(Evaluator &evaluator, BuiltinCall &call, Arg<const DescriptorValue &> desc, ValueArg offsetsArg, ValueArg value,
-                    ValueArg counter, ValueArg turnArg) {
-  Emitter &emit = evaluator.emit;
-  const LangType element = desc->tile.element();
-  if (!element.is(ScalarKind::FP32))
-    return emit.fail(desc.range, fmt::format("{} adds float32, but the descriptor has {}", qualifiedName(*call.builtin), element.str()));
-  if (!fitsDescriptor(evaluator, call, desc, value) || !checkScalarPointer(evaluator, call, counter))
-    return LangValue::poison();
-  if (!counter->type().pointee().is(ScalarKind::Int32))
-    return reject(evaluator, call, counter, "a pointer to int32");
-  auto offsets = descriptorOffsets(evaluator, call, *desc, offsetsArg);
-  LangValue turn = scalarInt(evaluator, call, turnArg, ScalarKind::Int32);
-  LangValue tile = emit.cast(*value, element, value.range);
-  if (!offsets || turn.isPoison() || tile.isPoison())
-    return LangValue::poison();
-  llvm::SmallVector<mlir::Value> places;
-  for (const LangValue &offset : *offsets)
-    places.push_back(offset.ir());
-  emit.create<tile::DescriptorAddInTurnOp>(descriptorIr(emit, *desc), places, tile.ir(), counter->ir(), turn.ir());
-  return LangValue::none();
-}
-
 LangValue descriptorGather(Evaluator &evaluator, BuiltinCall &call, Arg<const DescriptorValue &> desc, ValueArg xOffsets,
                            ValueArg yOffset) {
   Emitter &emit = evaluator.emit;

@@ -32,10 +32,6 @@ def wait(barrierPtrs: ptr, numBarriers: num, scope: str, semantic: str, waitValu
 def consume_token(value, token: tensor) -> any:
     """the same tensor or tensor descriptor, usable only after the wait that gave the token"""
 
-def add_in_turn(desc: tensor_descriptor, offsets, value: block, counter: ptr, turn: num) -> None:
-    """adds a tile of float32 in memory, once the int32 at `counter` is `turn`, and then adds one to it: the order of sums; the block goes on at
-    once, and no other memory is ordered"""
-
 def notify(ptr: ptr, rank: num, signal: num = 1, sig_op: str = "set", comm_scope: str = "inter_node") -> None:
     """after all earlier stores of the block, sets or adds to a signal word on a rank; comm_scope gpu, intra_node,
     inter_node"""

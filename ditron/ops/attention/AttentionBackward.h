@@ -16,13 +16,8 @@ namespace ditron::ops {
 struct AttentionBackwardPlan {
   AttentionPlan keys = {.blockM = 64, .blockN = 64};
   AttentionPlan queries = {.blockM = 64, .blockN = 64};
-  /// One kernel for all three, whose plan is `keys`: five products instead of seven, and parts of dQ that programs add by turns.
-  bool isByTurns = false;
-  /// By turns: programs that share a head of K; 0: as many as suits the GPU.
-  uint32_t programs = 0;
 
-  /// "64x128 warps 8 stages 4 descriptors, 128x64 warps 8 stages 3 descriptors", "64x128 warps 8 stages 2 descriptors, by turns",
-  /// "64x128 warps 8 stages 2 descriptors, by turns of 4"
+  /// "64x128 warps 8 stages 4 descriptors, 128x64 warps 8 stages 3 descriptors"
   std::string text() const;
 };
 /// Reads what text() writes.
@@ -40,12 +35,12 @@ struct AttentionBackwardOperands {
   std::optional<runtime::Pointer> sinks = std::nullopt, dsinks = std::nullopt;
 };
 
-/// Three kernels, one more for the sinks, and 8 bytes of memory for each query of each head; by turns the sums of dQ besides.
+/// Three kernels, one more for the sinks, and 8 bytes of memory for each query of each head.
 class AttentionBackwardCall {
 public:
   Status enqueue(runtime::Stream &stream) const;
 
-  PreparedCall rows, keys, queries; ///< By turns: `keys` all gradients, `queries` what makes dQ of its sums.
+  PreparedCall rows, keys, queries;
   std::optional<PreparedCall> sinks;
 };
 

@@ -91,7 +91,7 @@ bool CudaDevice::isCapturing(runtime::StreamHandle stream) const {
 }
 
 Status CudaDevice::launchGraph(runtime::StreamHandle stream, runtime::GraphHandle graph) {
-  constexpr uint32_t likeOperations = 16;
+  constexpr uint32_t likeOperations = 64;
   DITRON_RETURN_IF_ERROR(system->status());
   DITRON_RETURN_IF_ERROR(pace(streamRef(stream), likeOperations));
   if (const Entry entry(*this); entry.mayGo())

@@ -92,16 +92,4 @@ void TensorBox::store(const char *rows) const {
   });
 }
 
-void TensorBox::add(const char *rows) const {
-  forEachRow([&](uint32_t number, char *target, uint32_t before, uint32_t bytes) {
-    for (uint32_t at = 0; target && at < bytes; at += sizeof(float)) {
-      float sum, part;
-      std::memcpy(&sum, target + at, sizeof(float));
-      std::memcpy(&part, rows + number * rowBytes() + before + at, sizeof(float));
-      sum += part;
-      std::memcpy(target + at, &sum, sizeof(float));
-    }
-  });
-}
-
 } // namespace ditron::sim

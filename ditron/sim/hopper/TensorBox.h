@@ -41,8 +41,6 @@ public:
   void readShared(const char *sharedMemory, uint32_t shared, char *rows) const;
   /// Those rows to global memory.
   void store(const char *rows) const;
-  /// Those rows, of floats, added to what global memory has.
-  void add(const char *rows) const;
 
 private:
   uint32_t rowBytes() const { return map.box[0] * map.elementBytes; }

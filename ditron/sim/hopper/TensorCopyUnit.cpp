@@ -41,8 +41,6 @@ static std::string checkPlace(const TensorCopyCall &call) {
       return fmt::format("coordinate {} is {}: only loads may begin before the tensor", dim, call.coords[dim]);
   if (const uint64_t rowBytes = uint64_t(map.dims[0]) * map.elementBytes; call.isStore() && rowBytes % 16 != 0)
     return fmt::format("rows end at byte {}; stores write them in steps of 16 bytes", rowBytes);
-  if (call.adds && map.elementBytes != sizeof(float))
-    return fmt::format("it adds elements of {} bytes; floats have {}", map.elementBytes, sizeof(float));
   return {};
 }
 
@@ -99,7 +97,6 @@ void TensorCopyUnit::start(Thread &thread, const TensorCopyCall &call) {
   const uint32_t index = freeCopy();
   Copy &copy = copies[index];
   copy.store = call.isStore();
-  copy.adds = call.adds;
   copy.remote = remote;
   copy.box = box;
   copy.shared = static_cast<uint32_t>(static_cast<const char *>(call.shared) - thread.sharedMemory);
@@ -208,10 +205,7 @@ void TensorCopyUnit::readStore(Copy &copy, SimTime now) {
 }
 
 void TensorCopyUnit::finishStore(Copy &copy, SimTime now) {
-  if (copy.adds)
-    copy.box.add(copy.staged.data());
-  else
-    copy.box.store(copy.staged.data());
+  copy.box.store(copy.staged.data());
   if (!copy.box.isOutside()) {
     auto [first, extent] = copy.box.touched();
     Writer writer = block.writer(*copy.thread, copy.site);
@@ -293,15 +287,6 @@ void ditron_sim_tma_store(DitronSimThread *self, const DitronSimTensorMap *map, 
     return;
   Thread &thread = asThread(self);
   thread.block->asyncUnit.copies.start(thread, {map, rank, coords, shared, /*bar=*/nullptr, site});
-}
-
-void ditron_sim_tma_add(DitronSimThread *self, const DitronSimTensorMap *map, uint32_t rank, const int32_t *coords,
-                        const void *shared, uint32_t predicate, const DitronSimSite *site) {
-  if (!predicate)
-    return;
-  Thread &thread = asThread(self);
-  thread.block->asyncUnit.copies.start(
-      thread, {map, rank, coords, shared, /*bar=*/nullptr, site, /*isPlain=*/false, /*adds=*/true});
 }
 
 void ditron_sim_tma_store_commit(DitronSimThread *self, const DitronSimSite *) {

@@ -34,14 +34,11 @@ struct TensorCopyCall {
   void *bar; ///< The load's mbarrier; null for a store.
   const DitronSimSite *site;
   bool isPlain = false; ///< Plain bytes: the shared memory need not be aligned to 128.
-  bool adds = false;    ///< A store that adds floats to what is there.
 
   bool isStore() const { return bar == nullptr; }
   /// What errors and traces call it.
   std::string_view name() const {
-    if (isPlain)
-      return isStore() ? "bulk store" : "bulk load";
-    return adds ? "tensor addition" : isStore() ? "tensor store" : "tensor load";
+    return isPlain ? (isStore() ? "bulk store" : "bulk load") : isStore() ? "tensor store" : "tensor load";
   }
 };
 
@@ -70,7 +67,6 @@ private:
   /// One in flight.
   struct Copy {
     bool store = false;
-    bool adds = false;
     bool remote = false;
     TensorBox box;
     uint32_t shared = 0;  ///< Offset.

@@ -67,9 +67,8 @@ public:
   virtual void tmaLoad(Emitter &e, mlir::Value map, mlir::ValueRange coordinates, mlir::Value shared, mlir::Value bar,
                        mlir::Value predicate, tile::EvictionPolicy evict = tile::EvictionPolicy::Normal,
                        bool toCluster = false) = 0;
-  /// `adds`: elements, fp32, are added to what the tensor has.
   virtual void tmaStore(Emitter &e, mlir::Value map, mlir::ValueRange coordinates, mlir::Value shared,
-                        mlir::Value predicate, bool adds = false) = 0;
+                        mlir::Value predicate) = 0;
   virtual void tmaStoreCommit(Emitter &e) = 0;
   /// `onlyRead`: until the sources may be overwritten; else until the data is visible.
   virtual void tmaStoreWait(Emitter &e, int pending, bool onlyRead) = 0;

@@ -16,9 +16,6 @@ namespace ditron::target {
 std::optional<Partition> partitionAt(Block *block) {
   for (Operation *parent = block ? block->getParentOp() : nullptr; parent;
        block = parent->getBlock(), parent = parent->getParentOp()) {
-    if (auto storer = parent->getAttrOfType<IntegerAttr>(dgpu::storerWarpAttrName);
-        storer && block->getParent()->getRegionNumber() == 0)
-      return Partition{static_cast<int>(storer.getInt()), 1};
     auto warps = parent->getAttrOfType<IntegerAttr>(dgpu::partitionsAttrName);
     if (!warps)
       continue;
@@ -77,16 +74,8 @@ public:
     if (movesRegisters)
       target.hopper()->setMaxRegisters(e, static_cast<int>(op.getProducerRegisters()), /*isIncrease=*/false);
     Value isProducer = e.compare(LLVM::ICmpPredicate::ult, warp, e.i32(consumers + active));
-    const bool stores = !op.getStorer().empty();
-    auto producer = scf::IfOp::create(e, TypeRange(), isProducer, /*withElseRegion=*/stores);
+    auto producer = scf::IfOp::create(e, TypeRange(), isProducer, /*withElseRegion=*/false);
     take(op.getProducer(), producer.thenBlock());
-    if (stores) {
-      e.setInsertionPoint(producer.elseBlock()->getTerminator());
-      Value isStorer = e.compare(LLVM::ICmpPredicate::eq, warp, e.i32(consumers + active));
-      auto storer = scf::IfOp::create(e, TypeRange(), isStorer, /*withElseRegion=*/false);
-      storer->setAttr(dgpu::storerWarpAttrName, e.getI32IntegerAttr(consumers + active));
-      take(op.getStorer(), storer.thenBlock());
-    }
     rewriter.eraseOp(op);
     return success();
   }

@@ -117,12 +117,12 @@ void NvptxHopper::tmaLoad(Emitter &e, Value map, ValueRange coordinates, Value s
   code.emit(copy);
 }
 
-void NvptxHopper::tmaStore(Emitter &e, Value map, ValueRange coordinates, Value shared, Value predicate, bool adds) {
+void NvptxHopper::tmaStore(Emitter &e, Value map, ValueRange coordinates, Value shared, Value predicate) {
   PtxAsm code(e);
   std::string guard = code.guard(predicate), to = tensorOperand(code, map, coordinates),
               from = code.input(inShared(e, shared));
-  code.emit(fmt::format("{}cp.{}async.bulk.tensor.{}d.global.shared::cta.{}tile.bulk_group {}, [{}];", guard,
-                        adds ? "reduce." : "", coordinates.size(), adds ? "add." : "", to, from));
+  code.emit(fmt::format("{}cp.async.bulk.tensor.{}d.global.shared::cta.tile.bulk_group {}, [{}];", guard,
+                        coordinates.size(), to, from));
 }
 
 void NvptxHopper::tmaStoreCommit(Emitter &e) { PtxAsm(e).emit("cp.async.bulk.commit_group;"); }

@@ -144,7 +144,7 @@ FailureOr<SmallVector<Value>> NvptxTargetInfo::intrinsic(Emitter &e, StringRef n
     return Values();
   }
   if (name == "tma_store_2d") {
-    hopperLeaves.tmaStore(e, operands[0], operands.slice(2, 2), operands[1], Value(), /*adds=*/false);
+    hopperLeaves.tmaStore(e, operands[0], operands.slice(2, 2), operands[1], Value());
     return Values();
   }
   if (name == "bulk_load")

@@ -32,7 +32,7 @@ public:
   void tmaLoad(Emitter &e, mlir::Value map, mlir::ValueRange coordinates, mlir::Value shared, mlir::Value bar,
                mlir::Value predicate, tile::EvictionPolicy evict, bool toCluster) override;
   void tmaStore(Emitter &e, mlir::Value map, mlir::ValueRange coordinates, mlir::Value shared,
-                mlir::Value predicate, bool adds) override;
+                mlir::Value predicate) override;
   void tmaStoreCommit(Emitter &e) override;
   void tmaStoreWait(Emitter &e, int pending, bool onlyRead) override;
   void fenceAsync(Emitter &e) override;

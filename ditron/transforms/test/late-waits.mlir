@@ -90,39 +90,4 @@ module attributes {dgpu.num_warps = 8 : i32, dgpu.threads_per_warp = 32 : i32, d
     }
     return
   }
-
-  // The turn ends with the wait for the last dot, whose result it uses: the sums that it only carries on are waited for behind that one's start, past an
-  // operand on its way to shared memory.
-  // CHECK-LABEL: func.func @behind_the_last
-  // CHECK: %[[R0:.*]] = dgpu.warpgroup_dot %[[A:[a-z0-9]+]], %{{.*}}
-  // CHECK-NEXT: dgpu.buffer_store
-  // CHECK-NEXT: dgpu.fence_async
-  // CHECK-NEXT: %[[D0:.*]] = dgpu.warpgroup_dot
-  // CHECK-NEXT: dgpu.warpgroup_wait 1, %[[R0]], %[[A]]
-  // CHECK-NEXT: dgpu.mbarrier_arrive
-  // CHECK-NEXT: dgpu.warpgroup_wait 0, %[[D0]]
-  func.func @behind_the_last(%n: i32, %a: tensor<128x64xf16>, %bars: !dgpu.mbarriers<2>, %x: tensor<64x64xf16>) {
-    %i0 = arith.constant 0 : i32
-    %i1 = arith.constant 1 : i32
-    %zero = arith.constant dense<0.0> : tensor<128x64xf32>
-    %q = dgpu.buffer_alloc : !dgpu.buffer<1 x 128x64 x f16, #q>
-    %k = dgpu.buffer_alloc : !dgpu.buffer<2 x 64x64 x f16, #k>
-    %out = dgpu.buffer_alloc : !dgpu.buffer<1 x 128x64 x f16, #q>
-    dgpu.warp_specialize consumer {
-      %r = scf.for %i = %i0 to %n step %i1 iter_args(%c = %zero) -> (tensor<128x64xf32>) : i32 {
-        %r0 = dgpu.warpgroup_dot %a, %k[%i0], %c : tensor<128x64xf16>, !dgpu.buffer<2 x 64x64 x f16, #k> -> tensor<128x64xf32>
-        %sum = dgpu.warpgroup_wait 0, %r0 : tensor<128x64xf32>
-        dgpu.mbarrier_arrive %bars[%i0] : !dgpu.mbarriers<2>
-        dgpu.buffer_store %x, %k[%i1] : tensor<64x64xf16>, !dgpu.buffer<2 x 64x64 x f16, #k>
-        dgpu.fence_async
-        %d0 = dgpu.warpgroup_dot %q[%i0], %k[%i1], %zero : !dgpu.buffer<1 x 128x64 x f16, #q>, !dgpu.buffer<2 x 64x64 x f16, #k> -> tensor<128x64xf32>
-        %d = dgpu.warpgroup_wait 0, %d0 : tensor<128x64xf32>
-        %e = arith.truncf %d : tensor<128x64xf32> to tensor<128x64xf16>
-        dgpu.buffer_store %e, %out[%i0] : tensor<128x64xf16>, !dgpu.buffer<1 x 128x64 x f16, #q>
-        scf.yield %sum : tensor<128x64xf32>
-      }
-    } producer {
-    }
-    return
-  }
 }

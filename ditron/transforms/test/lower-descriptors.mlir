@@ -108,18 +108,3 @@ func.func @read_back(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %n: i32) {
   tile.descriptor_store %e[%c0, %c0], %after : !tile.desc<8x8xf32>, tensor<8x8xf32>
   return
 }
-
-// By pointers the whole block waits for its turn, and counts when all threads have added.
-// CHECK-LABEL: func.func @in_turn
-// CHECK-SAME: %[[COUNTER:[a-z0-9]+]]: !tile.ptr<i32>, %[[TURN:[a-z0-9]+]]: i32
-// CHECK: dist.wait eq gpu acquire %[[COUNTER]], %[[ONE:.*]], %[[TURN]]
-// CHECK-NEXT: tile.atomic_rmw fadd relaxed gpu
-// CHECK-NEXT: tile.atomic_rmw add release gpu %[[COUNTER]], %[[ONE]]
-func.func @in_turn(%p: !tile.ptr<f32>, %counter: !tile.ptr<i32>, %turn: i32, %n: i32, %t: tensor<8x8xf32>) {
-  %one = arith.constant 1 : i64
-  %stride = arith.constant 64 : i64
-  %c0 = arith.constant 0 : i32
-  %d = tile.make_descriptor %p, [%n, %n], [%stride, %one] : !tile.ptr<f32>, i32, i32 -> !tile.desc<8x8xf32>
-  tile.descriptor_add_in_turn %d[%c0, %c0], %t at %counter turn %turn : !tile.desc<8x8xf32>, tensor<8x8xf32>, !tile.ptr<i32>
-  return
-}

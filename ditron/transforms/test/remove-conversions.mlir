@@ -165,25 +165,4 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32} {
     %m = dgpu.convert_layout %e : tensor<1x16xf32, #rowe> -> tensor<1x16xf32, #column>
     return %w, %m, %v : tensor<64x16xf32, #c>, tensor<1x16xf32, #column>, tensor<16xf32, #row>
   }
-
-  // What each turn converts before it uses it is carried as it is used.
-  // CHECK-LABEL: func.func @carried
-  // CHECK-SAME: %[[P:[a-z0-9]+]]: tensor<1x16xf32, #{{.*}}>, %[[C:[a-z0-9]+]]: tensor
-  // CHECK: %[[FIRST:.*]] = dgpu.convert_layout %[[P]]
-  // CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[C]], %[[ROW:.*]] = %[[FIRST]])
-  // CHECK-NEXT: tile.broadcast %[[ROW]]
-  // CHECK: %[[NEXT:.*]] = dgpu.convert_layout
-  // CHECK-NEXT: scf.yield %{{.*}}, %[[NEXT]]
-  func.func @carried(%p: tensor<1x16xf32, #rowe>, %c: tensor<64x16xf32, #c>, %n: i32, %q: tensor<1x16x!tile.ptr<f32>, #rowe>) -> tensor<64x16xf32, #c> {
-    %i0 = arith.constant 0 : i32
-    %i1 = arith.constant 1 : i32
-    %r:2 = scf.for %i = %i0 to %n step %i1 iter_args(%sum = %c, %row = %p) -> (tensor<64x16xf32, #c>, tensor<1x16xf32, #rowe>) : i32 {
-      %e = dgpu.convert_layout %row : tensor<1x16xf32, #rowe> -> tensor<1x16xf32, #column>
-      %b = tile.broadcast %e : tensor<1x16xf32, #column> -> tensor<64x16xf32, #c>
-      %s = arith.addf %sum, %b : tensor<64x16xf32, #c>
-      %next = tile.load %q : tensor<1x16x!tile.ptr<f32>, #rowe> -> tensor<1x16xf32, #rowe>
-      scf.yield %s, %next : tensor<64x16xf32, #c>, tensor<1x16xf32, #rowe>
-    }
-    return %r#0 : tensor<64x16xf32, #c>
-  }
 }

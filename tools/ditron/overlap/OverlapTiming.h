@@ -33,7 +33,7 @@ class ShortCalls : public TimedCalls {
 public:
   virtual Status enqueueOne(uint32_t id) = 0;
   Status enqueue(uint32_t id) final;
-  uint32_t headStart() const final { return 1; }
+  uint32_t headStart() const override { return 1; }
 };
 
 struct OverlapTimes {

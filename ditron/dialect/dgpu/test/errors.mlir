@@ -138,29 +138,6 @@ func.func @copyRank(%m: !dgpu.tensor_map, %x: i32, %b: !dgpu.buffer<2 x 4x2 x f3
 
 // -----
 
-#s = #dgpu.shared<4x2, bits = 16, offset = [j0 i0 i1]>
-func.func @addsHalves(%m: !dgpu.tensor_map, %x: i32, %b: !dgpu.buffer<2 x 4x2 x f16, #s>) {
-  // expected-error@+1 {{adds elements of f32, found}}
-  dgpu.tma_store %b[%x] to %m[%x, %x] {adds} : !dgpu.buffer<2 x 4x2 x f16, #s>
-  return
-}
-
-// -----
-
-func.func @fewWarps() {
-  // expected-error@+1 {{has 2 active producer warps of 1}}
-  dgpu.warp_specialize consumer {
-    dgpu.barrier
-  } producer {
-    dgpu.barrier
-  } storer {
-    dgpu.barrier
-  } {producer_warps = 1 : i32}
-  return
-}
-
-// -----
-
 #c = #dgpu.layout<64x16, reg = {j0 j3 i3}, lane = [j1 j2 i0 i1 i2], warp = [i4 i5]>
 #plain = #dgpu.shared<16x16, bits = 16, offset = [j0 j1 j2 j3 i0 i1 i2 i3]>
 func.func @dotLayout(%a: tensor<64x16xbf16, #c>, %b: !dgpu.buffer<1 x 16x16 x bf16, #plain>, %c: tensor<64x16xf32, #c>, %slot: i32) {

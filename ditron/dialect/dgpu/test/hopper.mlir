@@ -4,7 +4,6 @@
 
 #c = #dgpu.layout<64x16, reg = {j0 j3 i3}, lane = [j1 j2 i0 i1 i2], warp = [i4 i5]>
 #a = #dgpu.layout<64x16, reg = {j0 j3 i3}, lane = [j1 j2 i0 i1 i2], warp = [i4 i5]>
-#words = #dgpu.shared<64x32, bits = 32, offset = [j0 j1 j2 j3 j4 i0^j2 i1^j3 i2^j4 i3 i4 i5]>
 #rows = #dgpu.shared<64x64, bits = 16, offset = [j0 j1 j2 j3 j4 j5 i0^j3 i1^j4 i2^j5 i3 i4 i5]>
 #b = #dgpu.shared<16x64, bits = 16, offset = [j0 j1 j2 j3 j4 j5 i0^j3 i1^j4 i2^j5 i3]>
 #bt = #dgpu.shared<64x16, bits = 16, offset = [i0 i1 i2 i3 i4 i5 j0^i3 j1^i4 j2^i5 j3]>
@@ -18,7 +17,6 @@ func.func @ring(%map: !dgpu.tensor_map, %x: i32, %y: i32, %p: i1) {
   // CHECK: dgpu.mbarrier_alloc {count = 4 : i32, offset_bytes = 24 : i64} : !dgpu.mbarriers<3>
   %empty = dgpu.mbarrier_alloc {count = 4 : i32, offset_bytes = 24 : i64} : !dgpu.mbarriers<3>
   %buffer = dgpu.buffer_alloc : !dgpu.buffer<3 x 64x64 x bf16, #rows>
-  %words = dgpu.buffer_alloc : !dgpu.buffer<1 x 64x32 x f32, #words>
   // CHECK: dgpu.mbarrier_expect %[[FULL]][%[[X]]], 8192 : !dgpu.mbarriers<3>
   dgpu.mbarrier_expect %full[%x], 8192 : !dgpu.mbarriers<3>
   // CHECK: dgpu.mbarrier_arrive %{{.*}}[%[[X]]] : !dgpu.mbarriers<3>
@@ -33,8 +31,6 @@ func.func @ring(%map: !dgpu.tensor_map, %x: i32, %y: i32, %p: i1) {
   dgpu.fence_async
   // CHECK: dgpu.tma_store %[[BUFFER]][%[[X]]] to %[[MAP]][%[[X]], %[[Y]]] : !dgpu.buffer<3 x 64x64 x bf16, #{{.*}}>
   dgpu.tma_store %buffer[%x] to %map[%x, %y] : !dgpu.buffer<3 x 64x64 x bf16, #rows>
-  // CHECK: dgpu.tma_store {{.*}} {adds} : !dgpu.buffer<1 x 64x32 x f32
-  dgpu.tma_store %words[%x] to %map[%x, %y] {adds} : !dgpu.buffer<1 x 64x32 x f32, #words>
   // CHECK: dgpu.tma_store_commit
   dgpu.tma_store_commit
   // CHECK: dgpu.tma_store_wait 1{{$}}

@@ -59,19 +59,3 @@ func.func @tile(%d: !tile.desc<8x8xf32>, %i: i32, %t: tensor<8x4xf32>) {
   tile.descriptor_store %d[%i, %i], %t : !tile.desc<8x8xf32>, tensor<8x4xf32>
   return
 }
-
-// -----
-
-func.func @halves(%d: !tile.desc<8x8xf16>, %i: i32, %t: tensor<8x8xf16>, %p: !tile.ptr<i32>) {
-  // expected-error@+1 {{adds tiles of f32, found 'tensor<8x8xf16>'}}
-  tile.descriptor_add_in_turn %d[%i, %i], %t at %p turn %i : !tile.desc<8x8xf16>, tensor<8x8xf16>, !tile.ptr<i32>
-  return
-}
-
-// -----
-
-func.func @counter(%d: !tile.desc<8x8xf32>, %i: i32, %t: tensor<8x8xf32>, %p: !tile.ptr<i64>) {
-  // expected-error@+1 {{counts turns in an i32, found '!tile.ptr<i64>'}}
-  tile.descriptor_add_in_turn %d[%i, %i], %t at %p turn %i : !tile.desc<8x8xf32>, tensor<8x8xf32>, !tile.ptr<i64>
-  return
-}

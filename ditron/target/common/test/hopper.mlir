@@ -2,7 +2,6 @@
 // RUN: ditron-opt %s --dgpu-bind-tensor-maps --ditron-to-llvm=target=sim:sm_90a | FileCheck %s
 // RUN: ditron-opt %s --dgpu-bind-tensor-maps --ditron-to-llvm=target=cuda:sm_90a | FileCheck %s --check-prefix=PTX
 
-#words = #dgpu.shared<256x32, bits = 32, offset = [j0 j1 j2 j3 j4 i0^j2 i1^j3 i2^j4 i3 i4 i5 i6 i7]>
 #rows = #dgpu.shared<128x128, bits = 16, offset = [j0 j1 j2 j3 j4 j5 i0^j3 i1^j4 i2^j5 i3 i4 i5 i6 j6]>
 
 // CHECK: module attributes {{.*}}dgpu.launch_warps = 12 : i32
@@ -95,35 +94,6 @@ module attributes {dgpu.num_warps = 8 : i32, dgpu.threads_per_warp = 32 : i32} {
     } producer {
       // PTX-COUNT-2: cp.async.bulk.tensor.3d.shared::cluster.global{{.*}}{$3, $4, $5}{{.*}} %arg2, %arg1, %
       dgpu.tma_load %map[%head, %x, %c0] to %buffer[%c0], %full[%c0] : !dgpu.buffer<1 x 128x128 x bf16, #rows>, !dgpu.mbarriers<2>
-    }
-    return
-  }
-
-  // A storer is one warp behind the producer's: its first lane copies, its block barrier is the warp's.
-  // CHECK-LABEL: llvm.func internal @storer
-  // PTX-LABEL: llvm.func ptx_kernelcc @storer
-  func.func @storer(%map: !dgpu.tensor_map {dgpu.tensor_map = {box = [256 : i64, 32 : i64], swizzle = 128 : i64}}, %x: i32, %world: !tile.ptr<i64>)
-      attributes {tile.kernel} {
-    %c0 = arith.constant 0 : i32
-    %full = dgpu.mbarrier_alloc {count = 8 : i32, offset_bytes = 32768 : i64} : !dgpu.mbarriers<1>
-    %empty = dgpu.mbarrier_alloc {count = 1 : i32, offset_bytes = 32776 : i64} : !dgpu.mbarriers<1>
-    %buffer = dgpu.buffer_alloc {offset_bytes = 0 : i64} : !dgpu.buffer<1 x 256x32 x f32, #words>
-    dgpu.warp_specialize consumer {
-    } producer {
-    } storer {
-      // PTX: llvm.icmp "eq" %{{.*}}, %{{.*}} : i32
-      // CHECK: llvm.call @ditron_sim_warp_barrier
-      // PTX: bar.warp.sync
-      dgpu.barrier
-      // CHECK: llvm.call @ditron_sim_mbarrier_wait
-      dgpu.mbarrier_wait %full[%c0], %c0 : !dgpu.mbarriers<1>
-      // CHECK: llvm.call @ditron_sim_tma_add(
-      // PTX: cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group
-      dgpu.tma_store %buffer[%c0] to %map[%x, %c0] {adds} : !dgpu.buffer<1 x 256x32 x f32, #words>
-      dgpu.tma_store_commit
-      dgpu.tma_store_wait 0
-      // PTX: mbarrier.arrive
-      dgpu.mbarrier_arrive %empty[%c0] : !dgpu.mbarriers<1>
     }
     return
   }

@@ -171,8 +171,6 @@ cases += [
 ]
 cases.append((library("attention/backward"), "gradient_rows", "*bf16:16, *bf16:16, *fp32:16, *fp32:16, *fp32:16, i32, i32, i32" + strides + ", i32:16" +
               constexpr(HEAD_DIM=128, BLOCK_M=32)))
-cases.append((library("attention/backward"), "gradient_rows", "*bf16:16, *bf16:16, *fp32:16, *fp32:16, *fp32:16, i32, i32, i32" + strides + ", i32:16" +
-              constexpr(HEAD_DIM=128, BLOCK_M=32) + ", *i32:16, *fp32:16, *i32:16" + constexpr(TILE=64)))
 cases.append((library("attention/backward"), "sink_gradients", "*fp32:16, *fp32:16, *fp32:16, *fp32:16, i32, i32, i32:16" + constexpr(BLOCK=1024)))
 for depth, causal, options in [(64, True, ""), (128, False, ""), (128, True, ", i32, fp32, *fp32:16, *i32:16, *i32:16")]:
     inputs, scales = "*bf16:16" + ", *bf16:16" * 3 + ", *fp32:16, *fp32:16", strides * 2 + ", i32:16, fp32, fp32"
@@ -183,12 +181,6 @@ for depth, causal, options in [(64, True, ""), (128, False, ""), (128, True, ", 
         sizes = constexpr(CAUSAL=causal, HEAD_DIM=depth, **(dict(BLOCK_M=m, BLOCK_N=n) if hopper else dict(BLOCK_M=64, BLOCK_N=32)))
         cases.append((library("attention/backward_by_descriptors"), kernel + "_by_descriptors", inputs + outputs + ", i32" * 9 + scales + sizes + options,
                       "--num-warps 8 --num-stages 2", *(["tight"] if hopper and depth == 64 else [])))
-    m = 64 if depth == 128 else 128
-    sizes = constexpr(CAUSAL=causal, HEAD_DIM=depth, BLOCK_M=m, BLOCK_N=128 if hopper else 32, PROGRAMS=4)
-    cases.append((library("attention/backward_by_turns"), "gradients_by_turns", inputs + ", *bf16:16, *bf16:16, *fp32:16, *i32:16" + ", i32" * 9 + strides * 2 +
-                  ", i32:16, i32, fp32, fp32" + sizes + options, "--num-warps 8 --num-stages 2"))
-    cases.append((library("attention/backward_by_turns"), "query_gradient_of_sums", "*fp32:16, *bf16:16, i32, i32" + strides + ", i32:16, fp32" +
-                  constexpr(HEAD_DIM=depth, BLOCK_M=m), "--num-warps 8"))
 decoded = ["*bf16:16"] * 4 + ["*fp32:16", "*i32:16", "*i32:16", "SINKS", "*fp32:16", "*fp32:16", "*i32:16"]
 alike, latent = constexpr(value_page=None, value_row=0, value_head=0), (576, 512)
 for page, rows, depths, keys, warps in [(0, 16, (128, 128), 64, 4), (16, 16, (64, 64), 128, 4), (64, 64, (256, 256), 32, 8), (16, 16, (96, 96), 64, 4),
