@@ -90,6 +90,7 @@ private:
     remark::passed(loc, remark::RemarkOpts::name("dot").category("dgpu-warpgroup-dots"))
         << (a ? "warpgroup dot" : "warpgroup dot with A in registers");
     Value oldA = dot.getA(), oldB = dot.getB();
+    takePlace(dot, started);
     dot.erase();
     eraseUnusedTransposes(oldA);
     eraseUnusedTransposes(oldB);
@@ -112,6 +113,18 @@ private:
       return false;
     reserved = bytes;
     return true;
+  }
+
+  /// What is known of a dot that stands in the kernel's block itself is known of the one that replaces it.
+  void takePlace(Operation *before, Operation *now) {
+    if (auto found = bytesOf.find(before); found != bytesOf.end()) {
+      const int64_t bytes = found->second;
+      bytesOf.erase(found);
+      bytesOf[now] = bytes;
+    }
+    for (auto &[value, operand] : kept)
+      if (operand.lastPlace == before)
+        operand.lastPlace = now;
   }
 
   /// The operation of the kernel's block that `op` stands in.

@@ -177,4 +177,18 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
     %h = tile.dot %a, %a, %c : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
     return %r, %h : tensor<64x64xf32>, tensor<64x64xf16>
   }
+
+  // One dot after the other, without a loop: a tile is stored once for each side on which dots read it, whichever dot was the first.
+  // CHECK-LABEL: func.func @in_a_row
+  // CHECK-COUNT-4: dgpu.buffer_store
+  // CHECK-NOT: dgpu.buffer_store
+  // CHECK: return
+  func.func @in_a_row(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>, %c: tensor<64x64xf16>) -> tensor<64x64xf32> {
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %0 = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+    %1 = tile.dot %a, %c, %0 : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+    %2 = tile.dot %c, %b, %1 : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+    %3 = tile.dot %a, %c, %2 : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+    return %3 : tensor<64x64xf32>
+  }
 }
