@@ -82,12 +82,22 @@ bool isOnlyStored(Value value, Type pointers) {
       return !tensorA && !tensorB;
     return tensorA.getShape() == tensorB.getShape() && tensorA.getEncoding() == tensorB.getEncoding();
   };
-  return llvm::all_of(value.getUsers(), [&](Operation *user) {
-    if (auto store = dyn_cast<tile::StoreOp>(user))
-      return haveSameOwners(store.getPtr().getType(), pointers);
-    return OpTrait::hasElementwiseMappableTraits(user) && isMemoryEffectFree(user) && user->getNumResults() == 1 &&
-           haveSameOwners(user->getResult(0).getType(), pointers) && isOnlyStored(user->getResult(0), pointers);
-  });
+  // Each value once: a program may double a value again and again.
+  llvm::SetVector<Value> reached;
+  reached.insert(value);
+  for (size_t i = 0; i < reached.size(); ++i)
+    for (Operation *user : reached[i].getUsers()) {
+      if (auto store = dyn_cast<tile::StoreOp>(user)) {
+        if (!haveSameOwners(store.getPtr().getType(), pointers))
+          return false;
+        continue;
+      }
+      if (!OpTrait::hasElementwiseMappableTraits(user) || !isMemoryEffectFree(user) || user->getNumResults() != 1 ||
+          !haveSameOwners(user->getResult(0).getType(), pointers))
+        return false;
+      reached.insert(user->getResult(0));
+    }
+  return true;
 }
 
 /// Walks one kernel.
