@@ -9,6 +9,7 @@
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
+#include "ditron/transforms/Constants.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
@@ -28,11 +29,6 @@ bool isOneLanePerAddress(Value pointers, const analysis::AxisInfoAnalysis &axes)
     if (type.getDimSize(axis) == type.getNumElements() && info.contiguity[axis] >= type.getNumElements())
       return true;
   return false;
-}
-
-static std::optional<int64_t> constantOf(Value value) {
-  APInt number;
-  return matchPattern(value, m_ConstantInt(&number)) ? std::optional(number.getSExtValue()) : std::nullopt;
 }
 
 /// How much a value grows from turn to turn: pointers in elements. Nothing if that is not known to be a constant.

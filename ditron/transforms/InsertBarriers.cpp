@@ -30,11 +30,11 @@
 #include "ditron/analysis/Scratch.h"
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
+#include "ditron/transforms/Constants.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/Matchers.h"
 
 #include <set>
 
@@ -160,10 +160,10 @@ private:
       buffer = permute.getSource();
     auto alloc = buffer.getDefiningOp<dgpu::BufferAllocOp>();
     int64_t begin = *alloc.getOffsetBytes();
-    APInt number;
-    if (!matchPattern(slot, m_ConstantInt(&number)))
+    const std::optional<int64_t> number = constantOf(slot);
+    if (!number)
       return {begin, begin + alloc.getType().getBytes()};
-    begin += number.getSExtValue() * alloc.getType().getSlotBytes();
+    begin += *number * alloc.getType().getSlotBytes();
     return {begin, begin + alloc.getType().getSlotBytes()};
   }
 

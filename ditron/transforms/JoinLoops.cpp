@@ -27,11 +27,12 @@
 
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/tile/Tile.h"
+#include "ditron/transforms/Constants.h"
 #include "ditron/transforms/LayoutRules.h"
+#include "ditron/transforms/WarpRings.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
@@ -216,7 +217,7 @@ public:
         b.getUnsignedCmp() || a.getInductionVar().getType() != b.getInductionVar().getType())
       return "their options differ";
     for (scf::ForOp loop : {a, b})
-      if (APInt step; !matchPattern(loop.getStep(), m_ConstantInt(&step)) || !step.isStrictlyPositive())
+      if (constantOf(loop.getStep()).value_or(0) <= 0)
         return "a step is no positive constant";
     if (std::string reason = pairCarried(); !reason.empty())
       return reason;
@@ -299,11 +300,10 @@ private:
 
   /// Sums of indices do not overflow (analysis/AxisInfo.h).
   Value turnsOf(scf::ForOp loop) {
-    APInt step;
-    matchPattern(loop.getStep(), m_ConstantInt(&step));
+    const int64_t step = *constantOf(loop.getStep());
     Value distance = arith::SubIOp::create(builder, loc, loop.getUpperBound(), loop.getLowerBound());
     Value positive = arith::MaxSIOp::create(builder, loc, distance, number(0));
-    Value rounded = arith::AddIOp::create(builder, loc, positive, number(step.getSExtValue() - 1));
+    Value rounded = arith::AddIOp::create(builder, loc, positive, number(step - 1));
     return arith::DivSIOp::create(builder, loc, rounded, loop.getStep());
   }
 
@@ -410,7 +410,7 @@ private:
 class JoinLoopsPass : public impl::JoinLoopsBase<JoinLoopsPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (!module->hasAttr(dgpu::wgmmaAttrName) || !module->hasAttr(dgpu::tmaAttrName))
+    if (!hasProducers(module))
       return;
     SmallVector<std::pair<scf::ForOp, scf::ForOp>> pairs;
     module.walk([&](scf::ForOp loop) {

@@ -200,7 +200,7 @@ public:
 private:
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (!module->hasAttr(dgpu::wgmmaAttrName) || !module->hasAttr(dgpu::tmaAttrName))
+    if (!hasProducers(module))
       return;
     for (auto kernel : module.getOps<func::FuncOp>())
       if (kernel->hasAttr("tile.kernel") && !kernel.isExternal() && kernel.getBody().hasOneBlock() &&

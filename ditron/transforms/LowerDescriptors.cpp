@@ -19,6 +19,7 @@
 
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
+#include "ditron/transforms/Constants.h"
 #include "ditron/transforms/ProgramOrder.h"
 #include "ditron/transforms/TensorMaps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,7 +27,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
 namespace ditron::transforms {
@@ -36,11 +36,6 @@ namespace ditron::transforms {
 using namespace mlir;
 
 namespace {
-
-std::optional<int64_t> constantOf(Value value) {
-  APInt number;
-  return matchPattern(value, m_ConstantInt(&number)) ? std::optional(number.getSExtValue()) : std::nullopt;
-}
 
 /// Whether a 32-bit value cannot be negative, by how it is computed. Sums and products are taken not to overflow.
 class SignAnalysis {

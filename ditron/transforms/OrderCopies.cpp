@@ -31,11 +31,11 @@
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
+#include "ditron/transforms/Constants.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
 
 #include <set>
@@ -60,10 +60,10 @@ struct Place {
 std::optional<Place> placeOf(Value pointer) {
   Place place;
   while (auto sum = pointer.getDefiningOp<tile::AddPtrOp>()) {
-    APInt offset;
-    if (!matchPattern(sum.getOffset(), m_ConstantInt(&offset)))
+    const std::optional<int64_t> offset = constantOf(sum.getOffset());
+    if (!offset)
       return std::nullopt;
-    place.elements += offset.getSExtValue();
+    place.elements += *offset;
     pointer = sum.getPtr();
   }
   auto argument = dyn_cast<BlockArgument>(pointer);

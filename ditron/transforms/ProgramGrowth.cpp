@@ -6,9 +6,9 @@
 #include "ditron/transforms/ProgramGrowth.h"
 
 #include "ditron/dialect/tile/Tile.h"
+#include "ditron/transforms/Constants.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -48,11 +48,6 @@ Slope either(Slope a, Slope b) {
   if (!a.isKnown || !b.isKnown || a.sign * b.sign < 0)
     return Slope::unknown();
   return Slope::ofSign(a.sign != 0 ? a.sign : b.sign);
-}
-
-std::optional<int64_t> constantOf(Value value) {
-  APInt number;
-  return matchPattern(value, m_ConstantInt(&number)) ? std::optional(number.getSExtValue()) : std::nullopt;
 }
 
 class SlopesAlong {

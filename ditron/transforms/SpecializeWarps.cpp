@@ -451,7 +451,7 @@ public:
 private:
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (!module->hasAttr(dgpu::wgmmaAttrName) || !module->hasAttr(dgpu::tmaAttrName))
+    if (!hasProducers(module))
       return;
     const int warps = dgpu::numWarpsOf(module);
     for (auto kernel : module.getOps<func::FuncOp>()) {

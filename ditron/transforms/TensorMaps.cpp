@@ -9,10 +9,10 @@
 #include "ditron/analysis/Scratch.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/layout/CopyBoxes.h"
+#include "ditron/transforms/Constants.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/Matchers.h"
 
 #include <numeric>
 
@@ -63,11 +63,6 @@ static Value plainValue(Value value) {
     value = op->getOperand(0);
   }
   return value;
-}
-
-static std::optional<int64_t> constantOf(Value value) {
-  APInt number;
-  return matchPattern(value, m_ConstantInt(&number)) ? std::optional(number.getSExtValue()) : std::nullopt;
 }
 
 static BlockArgument kernelArgument(Value value) {

@@ -7,12 +7,18 @@
 #define DITRON_TRANSFORMS_WARPRINGS_H
 
 #include "ditron/analysis/AxisInfo.h"
+#include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/transforms/ProducerSlice.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace ditron::transforms {
+
+/// True on targets where a producer warp can fetch tiles for dots: that have tensor copies, and warpgroup dots, which read from shared memory.
+inline bool hasProducers(mlir::ModuleOp module) {
+  return module->hasAttr(dgpu::wgmmaAttrName) && module->hasAttr(dgpu::tmaAttrName);
+}
 
 /// Loads of one block that are fetched together, and the dots that use them.
 struct Ring {
