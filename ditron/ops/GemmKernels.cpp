@@ -91,13 +91,6 @@ Status verifyAlignedPointer(std::string_view operation, std::string_view name, r
   return Status::ok();
 }
 
-Status verifyTokenCount(std::string_view operation, int64_t tokens, int64_t least, int64_t maxTokens) {
-  if (tokens >= least && tokens <= maxTokens)
-    return Status::ok();
-  return invalidArgument(
-      fmt::format("{}: {} tokens; {} to {} (maxTokens) are accepted", operation, tokens, least, maxTokens));
-}
-
 Status verifyRank(std::string_view operation, const runtime::World &world, const runtime::Rank &rank) {
   if (&rank.world() == &world)
     return Status::ok();

@@ -65,8 +65,6 @@ Status verifyProduct(std::string_view operation, int64_t m, int64_t n, int64_t k
 Expected<uint32_t> nodesFor(std::string_view operation, const runtime::World &world, uint32_t asked);
 /// The rank is one of the world that the operator was made for.
 Status verifyRank(std::string_view operation, const runtime::World &world, const runtime::Rank &rank);
-/// A call's tokens: `least` to maxTokens, of an operator's options.
-Status verifyTokenCount(std::string_view operation, int64_t tokens, int64_t least, int64_t maxTokens);
 /// An operand given to a call has the operator's type, is not null, and is where elements of the type may be.
 Status verifyPointerType(std::string_view operation, std::string_view name, runtime::Pointer pointer, DataType type);
 /// The same of one whose address must be a multiple of planAlignment.

@@ -29,4 +29,11 @@ Status verifyProductOfSizes(std::string_view operation, std::string_view what,
   return invalidArgument(fmt::format("{}: {} are {}; at most {} are accepted", operation, what, text, most));
 }
 
+Status verifyTokenCount(std::string_view operation, int64_t tokens, int64_t least, int64_t maxTokens) {
+  if (tokens >= least && tokens <= maxTokens)
+    return Status::ok();
+  return invalidArgument(
+      fmt::format("{}: {} tokens; {} to {} (maxTokens) are accepted", operation, tokens, least, maxTokens));
+}
+
 } // namespace ditron::ops

@@ -35,5 +35,8 @@ Status verifySizeOptions(std::string_view operation, std::initializer_list<SizeO
 Status verifyProductOfSizes(std::string_view operation, std::string_view what,
                             std::initializer_list<SizeOption> factors, int64_t most = mostElementsOfOperand);
 
+/// A call's tokens: `least` to maxTokens, of an operator's options.
+Status verifyTokenCount(std::string_view operation, int64_t tokens, int64_t least, int64_t maxTokens);
+
 } // namespace ditron::ops
 #endif // DITRON_OPS_SIZEOPTIONS_H

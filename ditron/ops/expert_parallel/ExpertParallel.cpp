@@ -2,6 +2,7 @@
 #include "ditron/ops/expert_parallel/ExpertParallel.h"
 
 #include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/SizeOptions.h"
 #include "ditron/ops/expert_parallel/ExchangeLimits.h"
 #include "ditron/ops/expert_parallel/ExpertParallelProtocol.h"
 #include "ditron/ops/moe/Routing.h"

@@ -2,6 +2,7 @@
 #include "ditron/ops/expert_parallel/FusedExpertParallel.h"
 
 #include "ditron/ops/KeptPlans.h"
+#include "ditron/ops/SizeOptions.h"
 #include "ditron/ops/collectives/Channels.h"
 #include "ditron/ops/expert_parallel/ExchangeLimits.h"
 #include "ditron/ops/expert_parallel/ExpertParallelProtocol.h"

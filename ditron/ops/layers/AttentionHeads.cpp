@@ -2,6 +2,7 @@
 #include "ditron/ops/layers/AttentionHeads.h"
 
 #include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/SizeOptions.h"
 #include "ditron/ops/attention/Heads.h"
 
 #include <bit>
@@ -21,6 +22,20 @@ Status verifyHeadChanges(std::string_view operation, const RotaryEmbedding &rota
     return invalidArgument(
         fmt::format("{}: the epsilon {} of a norm; finite ones from 0 on are accepted", operation, *normEpsilon));
   return Status::ok();
+}
+
+Status verifyProjectedHeads(std::string_view operation, int64_t heads, int64_t kvHeads, int64_t headDim) {
+  return verifyProductOfSizes(operation, "columns of a projection",
+                              {{"heads and kvHeads", heads + 2 * kvHeads}, {"headDim", headDim}}, mostSize);
+}
+
+Status verifyCacheElements(std::string_view operation, const CacheSizes &cache) {
+  const bool isPaged = cache.pageSize != 0;
+  return verifyProductOfSizes(operation, "elements of the cache",
+                              {{"keys", isPaged ? cache.pageSize : cache.keys},
+                               {isPaged ? "pages" : "maxBatch", isPaged ? cache.pages : cache.batch},
+                               {"kvHeads", cache.kvHeads},
+                               {"headDim", cache.headDim}});
 }
 
 Expected<PreparedCall> prepareAttentionHeads(runtime::KernelProvider &kernels, runtime::Rank &rank,

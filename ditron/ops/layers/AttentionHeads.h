@@ -53,6 +53,18 @@ struct AttentionHeadsOperands {
   runtime::Pointer rotary = {}; ///< fp32 [positions, rotary.dim]: of each angle the cosine, then of each the sine.
 };
 
+/// A rank's cache: [pages, pageSize, kvHeads, headDim], without pages [batch, keys, kvHeads, headDim].
+struct CacheSizes {
+  int64_t batch = 1, keys = 0;
+  int64_t pageSize = 0, pages = 0;
+  int64_t kvHeads = 1, headDim = 128;
+};
+
+/// An error if the projection to heads of Q, K and V has more columns than 32 bits count.
+Status verifyProjectedHeads(std::string_view operation, int64_t heads, int64_t kvHeads, int64_t headDim);
+/// An error if the cache has more elements than an operand may have.
+Status verifyCacheElements(std::string_view operation, const CacheSizes &cache);
+
 /// Tokens behind the last offset go to no cache, nor does that of a sequence whose length is 0.
 Expected<PreparedCall> prepareAttentionHeads(runtime::KernelProvider &kernels, runtime::Rank &rank,
                                              const AttentionHeadsProblem &problem,

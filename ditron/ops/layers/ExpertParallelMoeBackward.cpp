@@ -2,6 +2,7 @@
 #include "ditron/ops/layers/ExpertParallelMoeBackward.h"
 
 #include "ditron/ops/Gemm.h"
+#include "ditron/ops/SizeOptions.h"
 #include "ditron/ops/moe/MoeGradients.h"
 
 #include <fmt/format.h>

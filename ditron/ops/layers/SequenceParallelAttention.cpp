@@ -29,9 +29,7 @@ SequenceParallelAttention::create(runtime::World &world, runtime::KernelProvider
                                                        {"maxTokens", options.maxTokens}}));
   DITRON_RETURN_IF_ERROR(verifyHeadGroups(operation, options.heads, options.kvHeads));
   DITRON_RETURN_IF_ERROR(verifyPlainHeadSize(operation, options.headDim));
-  DITRON_RETURN_IF_ERROR(verifyProductOfSizes(
-      operation, "columns of a projection",
-      {{"heads and kvHeads", options.heads + 2 * options.kvHeads}, {"headDim", options.headDim}}, mostSize));
+  DITRON_RETURN_IF_ERROR(verifyProjectedHeads(operation, options.heads, options.kvHeads, options.headDim));
   DITRON_RETURN_IF_ERROR(
       verifyProductOfSizes(operation, "rows", {{"batch", options.batch}, {"maxTokens", options.maxTokens}}, mostSize));
   if (options.heads % ranks != 0 || options.kvHeads % ranks != 0)

@@ -33,12 +33,12 @@ Expected<SpreadKeys> SpreadKeys::create(runtime::World &world, runtime::KernelPr
     return invalidArgument(fmt::format("{}: a cache of {} pages of {} keys; at least one page of at least one key is "
                                        "accepted, or 0 of 0 for a cache without pages",
                                        operation, cache.pages, cache.pageSize));
-  DITRON_RETURN_IF_ERROR(verifyProductOfSizes(
-      operation, "elements of the cache",
-      {{"keys", cache.pageSize == 0 ? cache.maxKeys : cache.pageSize},
-       {cache.pageSize == 0 ? "maxBatch" : "pages", cache.pageSize == 0 ? cache.maxBatch : cache.pages},
-       {"kvHeads", options.kvHeads},
-       {"headDim", options.headDim}}));
+  DITRON_RETURN_IF_ERROR(verifyCacheElements(operation, {.batch = cache.maxBatch,
+                                                         .keys = cache.maxKeys,
+                                                         .pageSize = cache.pageSize,
+                                                         .pages = cache.pages,
+                                                         .kvHeads = options.kvHeads,
+                                                         .headDim = options.headDim}));
   SpreadKeys made;
   made.optionValues = options;
   made.world = &world;

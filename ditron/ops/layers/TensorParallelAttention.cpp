@@ -47,15 +47,13 @@ Status verify(const Options &options, size_t ranksWithWeights, uint32_t ranks) {
     return invalidArgument(fmt::format("{}: {} pages of {} keys; at least one is accepted, of a multiple of 16, or "
                                        "0 of 0 for a cache without pages",
                                        operation, options.pages, options.pageSize));
-  DITRON_RETURN_IF_ERROR(verifyProductOfSizes(
-      operation, "columns of a projection",
-      {{"heads and kvHeads", options.heads + 2 * options.kvHeads}, {"headDim", options.headDim}}, mostSize));
-  DITRON_RETURN_IF_ERROR(verifyProductOfSizes(
-      operation, "elements of the cache",
-      {{"keys", options.pageSize == 0 ? options.maxKeys : options.pageSize},
-       {options.pageSize == 0 ? "maxBatch" : "pages", options.pageSize == 0 ? options.maxBatch : options.pages},
-       {"kvHeads", options.kvHeads},
-       {"headDim", options.headDim}}));
+  DITRON_RETURN_IF_ERROR(verifyProjectedHeads(operation, options.heads, options.kvHeads, options.headDim));
+  DITRON_RETURN_IF_ERROR(verifyCacheElements(operation, {.batch = options.maxBatch,
+                                                         .keys = options.maxKeys,
+                                                         .pageSize = options.pageSize,
+                                                         .pages = options.pages,
+                                                         .kvHeads = options.kvHeads,
+                                                         .headDim = options.headDim}));
   if (ranksWithWeights != ranks)
     return invalidArgument(
         fmt::format("{}: weights of {} ranks are given; there are {}", operation, ranksWithWeights, ranks));

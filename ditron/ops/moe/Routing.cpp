@@ -2,6 +2,7 @@
 #include "ditron/ops/moe/Routing.h"
 
 #include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/SizeOptions.h"
 #include "ditron/support/TargetName.h"
 
 #include <bit>

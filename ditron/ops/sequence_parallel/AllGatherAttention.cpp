@@ -1,6 +1,8 @@
 //===- AllGatherAttention.cpp - Attention to the keys of all ranks, which come meanwhile -------------------------------------===//
 #include "ditron/ops/sequence_parallel/AllGatherAttention.h"
 
+#include "ditron/ops/SizeOptions.h"
+
 #include <fmt/format.h>
 #include <numbers>
 

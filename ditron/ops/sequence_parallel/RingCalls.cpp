@@ -1,6 +1,8 @@
 //===- RingCalls.cpp - What ring attention and its backward have in common on the host --------------------------------------===//
 #include "ditron/ops/sequence_parallel/RingCalls.h"
 
+#include "ditron/ops/SizeOptions.h"
+
 #include <fmt/format.h>
 #include <numbers>
 
