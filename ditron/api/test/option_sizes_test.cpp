@@ -90,6 +90,18 @@ protected:
       }
   }
 
+  /// Of operators that create(context, options, more..., place) makes.
+  template <typename Options, typename Create, typename Handle, typename... More>
+  void checkCreation(const Options &valid, const std::vector<Member<Options>> &members, Create create,
+                     void (*destroy)(Handle), More... more) {
+    check<Options>(valid, members, [&](const Options &options) {
+      Handle made = nullptr;
+      const ditron_status_t status = create(context, &options, more..., &made);
+      destroy(made);
+      return status;
+    });
+  }
+
   std::vector<float> memory = std::vector<float>(1 << 16);
 };
 
@@ -103,24 +115,14 @@ TEST_F(OptionSizes, Attention) {
   DITRON_INIT(valid);
   valid.dtype = DITRON_F16;
   valid.heads = 4, valid.kv_heads = 2, valid.head_dim = 32;
-  check<Options>(valid,
-                 {MEMBER(Options, heads), MEMBER(Options, kv_heads), MEMBER(Options, head_dim),
-                  MEMBER(Options, value_dim), MEMBER(Options, page_size), FLAG(Options, causal),
-                  FLAG(Options, windowed), FLAG(Options, rows_first), FLAG(Options, values_transposed)},
-                 [&](const Options &options) {
-                   ditron_attention_h made = nullptr;
-                   const ditron_status_t status = ditron_attention_create(context, &options, &made);
-                   ditron_attention_destroy(made);
-                   return status;
-                 });
+  checkCreation<Options>(valid,
+                         {MEMBER(Options, heads), MEMBER(Options, kv_heads), MEMBER(Options, head_dim),
+                          MEMBER(Options, value_dim), MEMBER(Options, page_size), FLAG(Options, causal),
+                          FLAG(Options, windowed), FLAG(Options, rows_first), FLAG(Options, values_transposed)},
+                         ditron_attention_create, ditron_attention_destroy);
   Options windowed = valid;
   windowed.windowed = 1;
-  check<Options>(windowed, {MEMBER(Options, window)}, [&](const Options &options) {
-    ditron_attention_h made = nullptr;
-    const ditron_status_t status = ditron_attention_create(context, &options, &made);
-    ditron_attention_destroy(made);
-    return status;
-  });
+  checkCreation<Options>(windowed, {MEMBER(Options, window)}, ditron_attention_create, ditron_attention_destroy);
 }
 
 TEST_F(OptionSizes, AttentionShape) {
@@ -183,12 +185,7 @@ TEST_F(OptionSizes, AttentionDecode) {
                                             FLAG(Options, over_ranks)};
     if (overRanks)
       members.push_back(MEMBER_WITHOUT_LIMIT(Options, concurrent_calls));
-    check<Options>(valid, members, [&](const Options &options) {
-      ditron_attention_decode_h made = nullptr;
-      const ditron_status_t status = ditron_attention_decode_create(context, &options, &made);
-      ditron_attention_decode_destroy(made);
-      return status;
-    });
+    checkCreation<Options>(valid, members, ditron_attention_decode_create, ditron_attention_decode_destroy);
   }
 }
 
@@ -236,18 +233,13 @@ TEST_F(OptionSizes, SequenceParallelAttention) {
   valid.norm_epsilon = 1e-5;
   valid.max_tokens = 32, valid.cache_batch = 2, valid.cache_keys = 64, valid.page_size = 16, valid.pages = 8;
   const ditron_attention_weights_t *weights[] = {&own, &own};
-  check<Options>(
+  checkCreation<Options>(
       valid,
       {MEMBER(Options, batch), MEMBER(Options, hidden), MEMBER(Options, heads), MEMBER(Options, kv_heads),
        MEMBER(Options, head_dim), MEMBER(Options, rotary_dim), MEMBER(Options, max_tokens), MEMBER(Options, chunks),
        MEMBER(Options, cache_batch), MEMBER(Options, cache_keys), MEMBER(Options, page_size), MEMBER(Options, pages),
        MEMBER_WITHOUT_LIMIT(Options, concurrent_calls), FLAG(Options, not_causal)},
-      [&](const Options &options) {
-        ditron_sequence_parallel_attention_h made = nullptr;
-        const ditron_status_t status = ditron_sequence_parallel_attention_create(context, &options, weights, 2, &made);
-        ditron_sequence_parallel_attention_destroy(made);
-        return status;
-      });
+      ditron_sequence_parallel_attention_create, ditron_sequence_parallel_attention_destroy, weights, 2);
 }
 
 TEST_F(OptionSizes, Routing) {
@@ -255,14 +247,9 @@ TEST_F(OptionSizes, Routing) {
   Options valid;
   DITRON_INIT(valid);
   valid.experts = 8, valid.top_k = 2, valid.max_tokens = 16, valid.hidden = 64;
-  check<Options>(
+  checkCreation<Options>(
       valid, {MEMBER(Options, experts), MEMBER(Options, top_k), MEMBER(Options, max_tokens), MEMBER(Options, hidden)},
-      [&](const Options &options) {
-        ditron_routing_h made = nullptr;
-        const ditron_status_t status = ditron_routing_create(context, &options, &made);
-        ditron_routing_destroy(made);
-        return status;
-      });
+      ditron_routing_create, ditron_routing_destroy);
 }
 
 TEST_F(OptionSizes, GroupedGemm) {
@@ -274,15 +261,11 @@ TEST_F(OptionSizes, GroupedGemm) {
     valid.block_scales = scaled;
     if (scaled)
       valid.dtype = DITRON_F8E4NV;
-    check<Options>(valid,
-                   {MEMBER(Options, max_rows), MEMBER(Options, experts), MEMBER(Options, n), MEMBER(Options, k),
-                    MEMBER_WITHOUT_LIMIT(Options, slots), FLAG(Options, weights_plain), FLAG(Options, block_scales)},
-                   [&](const Options &options) {
-                     ditron_grouped_gemm_h made = nullptr;
-                     const ditron_status_t status = ditron_grouped_gemm_create(context, &options, &made);
-                     ditron_grouped_gemm_destroy(made);
-                     return status;
-                   });
+    checkCreation<Options>(valid,
+                           {MEMBER(Options, max_rows), MEMBER(Options, experts), MEMBER(Options, n), MEMBER(Options, k),
+                            MEMBER_WITHOUT_LIMIT(Options, slots), FLAG(Options, weights_plain),
+                            FLAG(Options, block_scales)},
+                           ditron_grouped_gemm_create, ditron_grouped_gemm_destroy);
   }
 }
 
@@ -297,16 +280,11 @@ TEST_F(OptionSizes, TensorParallelMoe) {
     DITRON_INIT(valid);
     valid.hidden = 64, valid.inner = 64, valid.experts = 4, valid.top_k = 2, valid.max_tokens_per_rank = 16;
     valid.training = training;
-    check<Options>(valid,
-                   {MEMBER(Options, hidden), MEMBER(Options, inner), MEMBER(Options, experts), MEMBER(Options, top_k),
-                    MEMBER(Options, max_tokens_per_rank), FLAG(Options, replicated), FLAG(Options, training)},
-                   [&](const Options &options) {
-                     ditron_tensor_parallel_moe_h made = nullptr;
-                     const ditron_status_t status =
-                         ditron_tensor_parallel_moe_create(context, &options, weights, 2, &made);
-                     ditron_tensor_parallel_moe_destroy(made);
-                     return status;
-                   });
+    checkCreation<Options>(valid,
+                           {MEMBER(Options, hidden), MEMBER(Options, inner), MEMBER(Options, experts),
+                            MEMBER(Options, top_k), MEMBER(Options, max_tokens_per_rank), FLAG(Options, replicated),
+                            FLAG(Options, training)},
+                           ditron_tensor_parallel_moe_create, ditron_tensor_parallel_moe_destroy, weights, 2);
   }
 }
 
@@ -322,18 +300,13 @@ TEST_F(OptionSizes, ExpertParallelMoe) {
     valid.hidden = 64, valid.inner = 64, valid.shared_inner = 64, valid.experts = 4, valid.top_k = 2;
     valid.max_tokens = 16;
     valid.training = training;
-    check<Options>(valid,
-                   {MEMBER(Options, hidden), MEMBER(Options, inner), MEMBER(Options, shared_inner),
-                    MEMBER(Options, experts), MEMBER(Options, top_k), MEMBER(Options, max_tokens),
-                    MEMBER(Options, capacity), MEMBER_WITHOUT_LIMIT(Options, max_rows),
-                    MEMBER_WITHOUT_LIMIT(Options, concurrent_calls), FLAG(Options, training), FLAG(Options, fp8)},
-                   [&](const Options &options) {
-                     ditron_expert_parallel_moe_h made = nullptr;
-                     const ditron_status_t status =
-                         ditron_expert_parallel_moe_create(context, &options, weights, 2, &made);
-                     ditron_expert_parallel_moe_destroy(made);
-                     return status;
-                   });
+    checkCreation<Options>(valid,
+                           {MEMBER(Options, hidden), MEMBER(Options, inner), MEMBER(Options, shared_inner),
+                            MEMBER(Options, experts), MEMBER(Options, top_k), MEMBER(Options, max_tokens),
+                            MEMBER(Options, capacity), MEMBER_WITHOUT_LIMIT(Options, max_rows),
+                            MEMBER_WITHOUT_LIMIT(Options, concurrent_calls), FLAG(Options, training),
+                            FLAG(Options, fp8)},
+                           ditron_expert_parallel_moe_create, ditron_expert_parallel_moe_destroy, weights, 2);
   }
 }
 
@@ -342,16 +315,11 @@ TEST_F(OptionSizes, ExpertParallel) {
   Options valid;
   DITRON_INIT(valid);
   valid.hidden = 64, valid.experts = 4, valid.top_k = 2, valid.max_tokens = 16;
-  check<Options>(valid,
-                 {MEMBER(Options, hidden), MEMBER(Options, experts), MEMBER(Options, top_k),
-                  MEMBER(Options, max_tokens), MEMBER(Options, capacity), MEMBER_WITHOUT_LIMIT(Options, max_rows),
-                  MEMBER_WITHOUT_LIMIT(Options, concurrent_calls)},
-                 [&](const Options &options) {
-                   ditron_expert_parallel_h made = nullptr;
-                   const ditron_status_t status = ditron_expert_parallel_create(context, &options, &made);
-                   ditron_expert_parallel_destroy(made);
-                   return status;
-                 });
+  checkCreation<Options>(valid,
+                         {MEMBER(Options, hidden), MEMBER(Options, experts), MEMBER(Options, top_k),
+                          MEMBER(Options, max_tokens), MEMBER(Options, capacity),
+                          MEMBER_WITHOUT_LIMIT(Options, max_rows), MEMBER_WITHOUT_LIMIT(Options, concurrent_calls)},
+                         ditron_expert_parallel_create, ditron_expert_parallel_destroy);
 }
 
 TEST_F(OptionSizes, TensorParallelProducts) {
