@@ -3,6 +3,7 @@
 
 #include "ditron/ops/CallSchedule.h"
 #include "ditron/ops/KernelLaunch.h"
+#include "ditron/ops/UnfusedProduct.h"
 
 #include <fmt/format.h>
 
@@ -58,6 +59,7 @@ Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, runtime::Ke
   op.keepPlans(world, operation, operandTypes(options.dtype, options.typeOfResult(), options.epilogue));
   if (*op.optionValues.oneLaunchRows != 0)
     DITRON_RETURN_IF_ERROR(op.allocateOneLaunch());
+  DITRON_RETURN_IF_ERROR(op.makeCollective());
   if (options.plan && isOneLaunch(options.plan->form) && *op.optionValues.oneLaunchRows < options.maxRows)
     return unsupported(fmt::format("{}: '{}' takes at most {} rows here; maxRows is {}", operation,
                                    options.plan->text(), *op.optionValues.oneLaunchRows, options.maxRows));
@@ -84,7 +86,32 @@ bool AllGatherGemm::usesOneLaunch(int64_t rows) const {
 }
 
 Schedule AllGatherGemm::scheduleFor(int64_t rows, int64_t columns) const {
-  return scheduleOf(choice.planFor({{"m", rows}, {"n", columns}, {"k", optionValues.depth}}), optionValues.schedule);
+  PlanSizes sizes = {{"m", rows}, {"k", optionValues.depth}};
+  if (columns > 0)
+    sizes.emplace_back("n", columns);
+  return scheduleOf(choice.planFor(sizes), optionValues.schedule);
+}
+
+bool AllGatherGemm::isSequence(int64_t rows) const {
+  return exchange && rows % world->numRanks() == 0 && scheduleFor(rows, /*columns=*/0) == Schedule::Unfused;
+}
+
+Status AllGatherGemm::makeCollective() {
+  // Scales go with the rows, which the collective knows nothing of.
+  if (world->numNodes() > 1 || optionValues.epilogue.scalesA != Scaling::None)
+    return Status::ok();
+  const int64_t rows = choice.mostRows(optionValues.maxRows, {{"k", optionValues.depth}}, [&](const auto &plan) {
+    return scheduleOf(plan, optionValues.schedule) == Schedule::Unfused;
+  });
+  if (rows == 0)
+    return Status::ok();
+  DITRON_ASSIGN_OR_RETURN(
+      exchange, Collective::create(*world, *kernels,
+                                   {.kind = CollectiveKind::AllGather,
+                                    .dtype = optionValues.dtype,
+                                    .maxElements = ceilDivide(rows, int64_t{world->numRanks()}) * optionValues.depth,
+                                    .concurrentCalls = optionValues.concurrentCalls}));
+  return Status::ok();
 }
 
 std::string AllGatherGemm::planText(int64_t rows, int64_t columns) const {
@@ -100,6 +127,9 @@ std::string AllGatherGemm::planText(int64_t rows, int64_t columns) const {
   if (scheduleFor(rows, columns) == Schedule::Unfused)
     plan.form = TensorParallelForm::Unfused;
   plan.tile = tileFor(rows, columns);
+  if (isSequence(rows))
+    return fmt::format("{}, behind {}", plan.text(),
+                       exchange->planFor(rows / world->numRanks() * optionValues.depth).text());
   plan.chunks = optionValues.chunksPerRank;
   return plan.text();
 }
@@ -107,6 +137,7 @@ std::string AllGatherGemm::planText(int64_t rows, int64_t columns) const {
 std::string AllGatherGemm::agreedPlan(const ProductShape &shape) const {
   // Ranks may have other columns, and so other tiles.
   return usesOneLaunch(shape.rows) ? "one launch"
+         : isSequence(shape.rows)  ? "sequence"
                                    : fmt::format("copies of {} chunks of a shard", optionValues.chunksPerRank);
 }
 
@@ -175,6 +206,21 @@ Expected<ProductPlan::Parts> AllGatherGemm::makeParts(runtime::Rank &rank, const
   }
   const TileConfig tile = tileFor(rows, columns);
   DITRON_RETURN_IF_ERROR(verifyTile(shape, tile));
+  if (isSequence(rows))
+    return makeCollectiveThenProduct(*kernels, rank, *exchange, operands,
+                                     {.problem = {.m = rows,
+                                                  .n = columns,
+                                                  .k = optionValues.depth,
+                                                  .dtype = optionValues.dtype,
+                                                  .resultType = optionValues.typeOfResult(),
+                                                  .order = optionValues.weightOrder,
+                                                  .strides = {optionValues.depth, strides.b, strides.c},
+                                                  .precision = optionValues.precision,
+                                                  .epilogue = epilogue},
+                                      .tile = tile,
+                                      .gathered = workspace.on(rank.id()),
+                                      .ownRows = rows / rank.numRanks(),
+                                      .ownStride = strides.a});
   DITRON_ASSIGN_OR_RETURN(OperandLaunch enter,
                           OperandLaunch::create(*kernels, rank, enterCall(rank, operands, shape), shard));
   DITRON_ASSIGN_OR_RETURN(OperandLaunch gemm,

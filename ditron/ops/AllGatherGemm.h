@@ -71,13 +71,19 @@ public:
   /// How a rank carries out a call, in the words of TensorParallelPlan.
   std::string planText(int64_t rows, int64_t columns) const;
   /// Bytes of symmetric memory per rank.
-  uint64_t workspaceBytes() const { return workspace.bytes() + oneLaunch.bytes(); }
+  uint64_t workspaceBytes() const {
+    return workspace.bytes() + oneLaunch.bytes() + (exchange ? exchange->workspaceBytes() : 0);
+  }
 
 private:
   /// Fills in what the options leave to the tables.
   void chooseOptions();
   bool usesOneLaunch(int64_t rows) const;
+  /// `columns`: 0 where ranks must agree.
   Schedule scheduleFor(int64_t rows, int64_t columns) const;
+  /// Whether calls are the library's AllGather, then the product: two launches, no copies and no meeting.
+  bool isSequence(int64_t rows) const;
+  Status makeCollective();
   TileConfig tileFor(int64_t rows, int64_t columns) const { return choice.tileFor(rows, columns, optionValues.depth); }
   Status allocateOneLaunch();
   ProductTerms terms(int64_t size) const override {
@@ -102,6 +108,7 @@ private:
   CallWords words;
   GatheredRows layout;
   OneLaunchGather oneLaunch;
+  std::optional<Collective> exchange;                      ///< Of unfused calls.
   runtime::SymmetricBuffer workspace;                      ///< [maxRows, layout.stride]
   runtime::SymmetricBuffer ready;                          ///< [ranks * chunksPerRank] signals
   std::vector<std::shared_ptr<runtime::SideStream>> sides; ///< Null for ranks of other processes.

@@ -3,7 +3,7 @@
 
 #include "ditron/ops/Gemm.h"
 #include "ditron/ops/KernelLaunch.h"
-#include "ditron/ops/ProductThenCollective.h"
+#include "ditron/ops/UnfusedProduct.h"
 #include "ditron/support/TargetName.h"
 
 #include <bit>
@@ -162,15 +162,16 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
     DITRON_RETURN_IF_ERROR(op.oneLaunch.allocate(
         op.oneLaunchRows, op.anyForm([](AllReduceForm form) { return form == AllReduceForm::FusedTwoShot; })));
   // Forms that no call has take no memory.
-  if (op.anyForm([&](AllReduceForm form) { return op.isSequence(form); })) {
+  if (op.anyForm([&](AllReduceForm form) { return !isOneLaunch(form) && !op.isSequence(form); }))
+    DITRON_RETURN_IF_ERROR(op.allocateTwoShot());
+  const bool hasCollectiveTail = op.mostChunks > 1 && op.partialType() == resultType;
+  if (hasCollectiveTail || op.anyForm([&](AllReduceForm form) { return op.isSequence(form); })) {
     DITRON_ASSIGN_OR_RETURN(op.exchange, Collective::create(world, kernels,
                                                             {.kind = CollectiveKind::AllReduce,
                                                              .dtype = resultType,
                                                              .maxElements = options.maxRows * options.columns,
                                                              .concurrentCalls = options.concurrentCalls}));
   }
-  if (op.anyForm([&](AllReduceForm form) { return !isOneLaunch(form) && !op.isSequence(form); }))
-    DITRON_RETURN_IF_ERROR(op.allocateTwoShot());
   op.keepPlans(world, operation, operandTypes(options.dtype, resultType, options.epilogue));
   return op;
 }
@@ -221,14 +222,14 @@ Status GemmAllReduce::allocateTwoShot() {
   DITRON_ASSIGN_OR_RETURN(scatter, world->allocateSymmetric(partialType(), slotRows * columns, "gemm_ar_scatter"));
   DITRON_ASSIGN_OR_RETURN(reduced,
                           world->allocateSymmetric(optionValues.typeOfResult(), ownRows * columns, "gemm_ar_reduced"));
-  DITRON_ASSIGN_OR_RETURN(partial,
-                          world->allocateSymmetric(partialType(), optionValues.maxRows * columns, "gemm_ar_partial"));
   DITRON_ASSIGN_OR_RETURN(arrived, world->allocateSymmetric(DataType::I64, numRanks * mostChunks, "gemm_ar_arrived"));
   DITRON_ASSIGN_OR_RETURN(finished, world->allocateSymmetric(DataType::I64, numRanks * mostChunks * mostExchangeBlocks,
                                                              "gemm_ar_finished"));
   for (uint32_t id : world->localRanks()) {
     PerRank &own = *ranks[id];
     DITRON_ASSIGN_OR_RETURN(own.side, runtime::SideStream::create(world->rank(id), "gemm_ar", 3));
+    DITRON_ASSIGN_OR_RETURN(own.partial,
+                            world->rank(id).allocate(partialType(), optionValues.maxRows * columns, "gemm_ar_partial"));
     DITRON_ASSIGN_OR_RETURN(own.ticket, world->rank(id).allocate(DataType::I32, mostChunks, "gemm_ar_reduced_by"));
   }
   return Status::ok();
@@ -258,7 +259,7 @@ AllReduceChoice GemmAllReduce::choiceFor(int64_t rows) const {
 
 uint64_t GemmAllReduce::workspaceBytes() const {
   uint64_t bytes = oneLaunch.bytes();
-  for (const runtime::SymmetricBuffer *each : {&scatter, &reduced, &partial})
+  for (const runtime::SymmetricBuffer *each : {&scatter, &reduced})
     bytes += each->isValid() ? each->bytes() : 0;
   return bytes + (exchange ? exchange->workspaceBytes() : 0);
 }
@@ -363,19 +364,48 @@ Expected<ProductPlan::Parts> GemmAllReduce::makeParts(runtime::Rank &rank, const
   }
   if (choice.form == AllReduceForm::TwoShot)
     launch(Lane::Main, std::move(gemm));
-  for (Exchange part : {Exchange::Reduce, Exchange::Gather}) {
-    DITRON_ASSIGN_OR_RETURN(OperandLaunch made, exchange(part, last));
-    launch(Lane::Main, std::move(made));
+  if (hasCollectiveTail(chunks)) {
+    DITRON_ASSIGN_OR_RETURN(std::vector<OperandLaunch> tail, collectiveTail(rank, out, strides.c, chunks));
+    for (OperandLaunch &made : tail)
+      launch(Lane::Main, std::move(made));
+  } else {
+    for (Exchange part : {Exchange::Reduce, Exchange::Gather}) {
+      DITRON_ASSIGN_OR_RETURN(OperandLaunch made, exchange(part, last));
+      launch(Lane::Main, std::move(made));
+    }
   }
   parts.sequence.join(Lane::Main);
   return parts;
 }
 
+Expected<std::vector<OperandLaunch>> GemmAllReduce::collectiveTail(runtime::Rank &rank, runtime::Pointer out,
+                                                                   int64_t strideOut, const Chunks &chunks) {
+  const int64_t columns = optionValues.columns, firstRow = (chunks.count - 1) * chunks.chunkRows;
+  const int64_t rows = chunks.rows - firstRow, offset = firstRow * strideOut;
+  const runtime::Pointer from = ranks[rank.id()]->partial.pointer() + firstRow * columns, to = out + offset;
+  const bool isDense = strideOut == columns;
+  std::vector<OperandLaunch> launches;
+  DITRON_ASSIGN_OR_RETURN(Collective::Launch made,
+                          this->exchange->launch(rank, from, isDense ? to : from, rows * columns));
+  OperandLaunch &sum = launches.emplace_back();
+  sum.call = std::move(made.call);
+  if (isDense) {
+    sum.parameters = {{made.out, Operand::Result, offset}};
+    return launches;
+  }
+  DITRON_ASSIGN_OR_RETURN(OperandLaunch spread,
+                          OperandLaunch::create(*kernels, rank,
+                                                copyRowsCall(rank, {from, columns}, {to, strideOut}, rows, columns),
+                                                {{"to_ptr", Operand::Result}}));
+  spread.parameters.front().offset = offset;
+  launches.push_back(std::move(spread));
+  return launches;
+}
+
 void GemmAllReduce::addPushes(runtime::Rank &rank, const Chunks &chunks, runtime::CallSequence &sequence) const {
   const int64_t columns = optionValues.columns;
   const uint32_t id = rank.id(), numRanks = rank.numRanks();
-  // The last of several is pulled.
-  for (uint32_t chunk = 0; chunk < std::max(chunks.count - 1, 1u); ++chunk) {
+  for (uint32_t chunk = 0; chunk < chunks.count - hasCollectiveTail(chunks); ++chunk) {
     const RowShards segments = chunks.segments(chunk);
     const int64_t slots = chunk * numRanks * chunks.longestSegment() + id * segments.rowsPerRank;
     // In the order in which the product completes them. The own segment is not among them: the reduction reads it from the partial
@@ -385,7 +415,8 @@ void GemmAllReduce::addPushes(runtime::Rank &rank, const Chunks &chunks, runtime
       const int64_t count = segments.rowsOf(owner) * columns;
       if (count == 0)
         continue;
-      const runtime::Pointer own = partial.on(id) + (chunk * chunks.chunkRows + segments.firstRowOf(owner)) * columns;
+      const runtime::Pointer own =
+          ranks[id]->partial.pointer() + (chunk * chunks.chunkRows + segments.firstRowOf(owner)) * columns;
       sequence.signalWait(runtime::Lane::Side, words.gates(id) + (chunk * numRanks + owner),
                           runtime::Compare::GreaterEqual, 1);
       sequence.copy(runtime::Lane::Side, runtime::Copy::of(scatter.on(owner) + slots * columns, own, count,
@@ -446,13 +477,9 @@ KernelCall GemmAllReduce::gemmCall(const runtime::Rank &rank, const OperandPoint
                1, 1};
   call.arguments = {{"a_ptr", operands[Operand::A]},
                     {"b_ptr", operands[Operand::B]},
-                    {"partial_ptr", partial.on(id)},
+                    {"partial_ptr", ranks[id]->partial.pointer()},
                     {"counter_ptr", words.counters(id)},
                     {"gate_ptr", words.gates(id)},
-                    {"arrived_ptr", arrived.on(id)},
-                    {"generation_ptr", words.generation(id)},
-                    {"CHUNKS", mostChunks},
-                    {"PULLS", chunks.count > 1},
                     {"M", chunks.rows},
                     {"N", optionValues.columns},
                     {"K", shape.size},
@@ -492,7 +519,7 @@ KernelCall GemmAllReduce::exchangeCall(const runtime::Rank &rank, Exchange part,
     call.arguments.insert(call.arguments.end(), arguments);
   };
   if (part != Exchange::Gather)
-    add({{"partial_ptr", partial.on(id)},
+    add({{"partial_ptr", ranks[id]->partial.pointer()},
          {"scatter_ptr", scatter.on(id)},
          {"arrived_ptr", arrived.on(id)},
          {"gate_ptr", words.gates(id)}});
@@ -500,8 +527,6 @@ KernelCall GemmAllReduce::exchangeCall(const runtime::Rank &rank, Exchange part,
     add({{"ticket_ptr", ranks[id]->ticket.pointer()}, {"fetch_ptr", words.arrivals(id)}});
   else
     add({{"finished_ptr", finished.on(id)}, {"BLOCKS", mostExchangeBlocks}});
-  if (part == Exchange::Reduce)
-    add({{"PULLS", chunks.count > 1}});
   add({{"reduced_ptr", reduced.on(id)},
        {"out_ptr", out},
        {"generation_ptr", words.generation(id)},

@@ -95,6 +95,7 @@ public:
 private:
   struct PerRank {
     std::shared_ptr<runtime::SideStream> side;
+    runtime::Buffer partial; ///< [maxRows, columns]: the own product.
     runtime::Buffer ticket;  ///< Blocks that have reduced a chunk beside the product; zero between chunks.
   };
   /// The rows of a call, cut: chunks, each of which is dealt out to the ranks.
@@ -141,6 +142,12 @@ private:
   /// `chunk`: which; of ReduceBeside how many, the first ones.
   KernelCall exchangeCall(const runtime::Rank &rank, Exchange part, uint32_t chunk, runtime::Pointer out,
                           int64_t strideOut, const Chunks &chunks) const;
+  /// The last of several chunks, whose exchange nothing hides, is summed by the library's AllReduce, which carries the result's type.
+  bool hasCollectiveTail(const Chunks &chunks) const {
+    return chunks.count > 1 && partialType() == optionValues.typeOfResult();
+  }
+  Expected<std::vector<OperandLaunch>> collectiveTail(runtime::Rank &rank, runtime::Pointer out, int64_t strideOut,
+                                                      const Chunks &chunks);
   /// Multiprocessors that the product leaves to the sums, where there are several chunks.
   uint32_t blocksBeside(const runtime::Rank &rank, const Chunks &chunks) const;
 
@@ -153,11 +160,10 @@ private:
   CallWords words;
   runtime::SymmetricBuffer scatter;  ///< By chunk [ranks, rows of a segment, columns]: slot s is filled by rank s
   runtime::SymmetricBuffer reduced;  ///< By chunk [rows of a segment, columns]: the own segments' sums
-  runtime::SymmetricBuffer partial;  ///< [maxRows, columns]: the own product
   runtime::SymmetricBuffer arrived;  ///< [ranks, mostChunks] signals
   runtime::SymmetricBuffer finished; ///< [ranks, mostChunks, blocks] signals: of the last chunk
   OneLaunch oneLaunch;
-  std::optional<Collective> exchange;          ///< Of Unfused.
+  std::optional<Collective> exchange;          ///< Of Unfused, and of last chunks.
   int64_t oneLaunchRows = 0;                   ///< Most rows of its calls.
   std::vector<std::unique_ptr<PerRank>> ranks; ///< Null for ranks of other processes.
 };

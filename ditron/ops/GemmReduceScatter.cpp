@@ -3,7 +3,7 @@
 
 #include "ditron/ops/CallSchedule.h"
 #include "ditron/ops/KernelLaunch.h"
-#include "ditron/ops/ProductThenCollective.h"
+#include "ditron/ops/UnfusedProduct.h"
 
 #include <fmt/format.h>
 

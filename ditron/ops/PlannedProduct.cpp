@@ -52,7 +52,7 @@ Expected<OperandLaunch> OperandLaunch::create(PreparedCall call, const Names &na
   launch.call = std::move(call);
   for (const auto &[name, operand] : names) {
     DITRON_ASSIGN_OR_RETURN(const uint32_t parameter, launch.call.pointerParameter(name));
-    launch.parameters.emplace_back(parameter, operand);
+    launch.parameters.push_back({parameter, operand});
   }
   return launch;
 }
@@ -73,8 +73,8 @@ struct ProductPlan::State {
   Parts parts;
 
   static Status setPointers(OperandLaunch &launch, const OperandPointers &operands) {
-    for (const auto &[parameter, operand] : launch.parameters)
-      DITRON_RETURN_IF_ERROR(launch.call.setPointer(parameter, operands[operand]));
+    for (const auto &[parameter, operand, offset] : launch.parameters)
+      DITRON_RETURN_IF_ERROR(launch.call.setPointer(parameter, operands[operand] + offset));
     return Status::ok();
   }
 
@@ -83,14 +83,18 @@ struct ProductPlan::State {
       DITRON_RETURN_IF_ERROR(setPointers(launch, operands));
     parts.sequence.setCallerMemory(operands[Operand::Result].address);
     DITRON_RETURN_IF_ERROR(parts.sequence.enqueue(stream));
-    if (!parts.exchange)
+    if (parts.exchange) {
+      const auto pointerOf = [&](const Exchange::Place &place) {
+        const Operand *operand = std::get_if<Operand>(&place);
+        return operand ? operands[*operand] : std::get<runtime::Pointer>(place);
+      };
+      DITRON_RETURN_IF_ERROR(
+          parts.exchange->plan.enqueue(stream, pointerOf(parts.exchange->in), pointerOf(parts.exchange->out)));
+    }
+    if (!parts.last)
       return Status::ok();
-    const runtime::Pointer result = parts.spread ? parts.dense.pointer() : operands[Operand::Result];
-    DITRON_RETURN_IF_ERROR(parts.exchange->enqueue(stream, parts.exchanged.value_or(result), result));
-    if (!parts.spread)
-      return Status::ok();
-    DITRON_RETURN_IF_ERROR(setPointers(*parts.spread, operands));
-    return parts.spread->call.enqueue(stream);
+    DITRON_RETURN_IF_ERROR(setPointers(*parts.last, operands));
+    return parts.last->call.enqueue(stream);
   }
 };
 

@@ -55,8 +55,15 @@ struct ProductTerms {
 struct OperandLaunch {
   using Names = std::vector<std::pair<std::string_view, Operand>>;
 
+  /// The kernel's parameter, the operand that it points into, and where: elements from its beginning.
+  struct Parameter {
+    uint32_t parameter = 0;
+    Operand operand = Operand::A;
+    int64_t offset = 0;
+  };
+
   PreparedCall call;
-  std::vector<std::pair<uint32_t, Operand>> parameters;
+  std::vector<Parameter> parameters;
 
   /// `names`: of pointer parameters.
   static Expected<OperandLaunch> create(runtime::KernelProvider &kernels, runtime::Rank &rank, const KernelCall &wanted,
@@ -76,14 +83,19 @@ public:
   Status enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, runtime::Pointer result,
                  const EpilogueOperands &extras = {});
 
+  /// A collective, from an operand of the call or from memory that stays, to another one.
+  struct Exchange {
+    using Place = std::variant<Operand, runtime::Pointer>;
+    Collective::Plan plan;
+    Place in, out;
+  };
   /// What an operator puts together.
   struct Parts {
     std::vector<OperandLaunch> launches; ///< Those of the sequence that take operands.
     runtime::CallSequence sequence;      ///< The caller's memory of its copies is the result.
-    std::optional<Collective::Plan> exchange;  ///< Behind the sequence, into the result, or into `dense`.
-    std::optional<runtime::Pointer> exchanged; ///< What it takes; else it is in place.
-    runtime::Buffer dense;               ///< The result without gaps between its rows, for an exchange that needs that.
-    std::optional<OperandLaunch> spread; ///< Behind the exchange: `dense` to the result.
+    std::optional<Exchange> exchange;    ///< Behind the sequence.
+    std::optional<OperandLaunch> last;   ///< Behind the exchange.
+    runtime::Buffer dense;               ///< An operand without gaps between its rows, for an exchange that needs that.
   };
 
 private:

@@ -5,8 +5,8 @@ out[M, N] = sum over ranks of A[M, K_r] @ B[K_r, N] on every rank, added in fp32
 Two-shot (`gemm_all_reduce`, `reduce_rows_beside`, `reduce_rows`, `gather_rows`): the rows are cut into chunks, the rows of a chunk into a segment for
 each rank. The product goes through the chunks, in each of them through the segments of the ranks rank + 1, ..., rank; a second
 stream pushes complete segments to their owners with the copy engine; the owner adds, and every rank fetches the sums from the owners
-into its own result, which is ordinary memory. The last of several chunks, which nothing hides, takes no copies: owners load their
-rows from the ranks that have them, and ranks the sums from the owners. What the words mean is in kernels/tensor_parallel_gemm, whose `enter` begins these calls too.
+into its own result, which is ordinary memory. The last of several chunks, which nothing hides, goes by the library's AllReduce
+(kernels/collectives) instead, but for partial results of another type than the result's. What the words mean is in kernels/tensor_parallel_gemm, whose `enter` begins these calls too.
 
 One launch and nothing else, for few rows, one- or two-shot: `gemm_all_reduce_one_launch`, which does GEMM+ReduceScatter as well; and
 `all_gather_gemm_one_launch`, its counterpart. See there.
@@ -46,10 +46,9 @@ def segment_of(chunk, owner, M, chunk_rows, WORLD_SIZE: tl.constexpr):
 
 @triton.jit
 def reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, generation, chunk, M, N, stride_out, chunk_rows, rank, block,
-                 num_blocks, WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr, PULLS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+                 num_blocks, WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     """This block's tiles (block, block + num_blocks, ...) of the own segment of a chunk: the sum of all ranks' rows, to the own result and
-    to reduced_ptr, from where the other ranks fetch it. PULLS: the rows are read where they were computed, else from scatter_ptr, to where they were
-    pushed."""
+    to reduced_ptr, from where the other ranks fetch it."""
     first_row, rows, longest, longest_of_all = segment_of(chunk, rank, M, chunk_rows, WORLD_SIZE)
     tiles_n = tl.cdiv(N, BLOCK_N)
     tiles = tl.cdiv(rows, BLOCK_M) * tiles_n
@@ -60,7 +59,6 @@ def reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, ga
             if source != rank:
                 arrival = dl.wait(arrived_ptr + source * CHUNKS + chunk, 1, "sys", "acquire", waitValue=generation, compare="ge")
                 scatter_ptr = dl.consume_token(scatter_ptr, arrival)
-                partial_ptr = dl.consume_token(partial_ptr, arrival)
         slot_elements = tl.cast(longest, tl.int64) * N
         slots = scatter_ptr + tl.cast(chunk, tl.int64) * WORLD_SIZE * longest_of_all * N
         own_slot = partial_ptr + tl.cast(first_row, tl.int64) * N
@@ -69,12 +67,9 @@ def reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, ga
         # Looked up before the loop, for a tile's loads are on their way together only where nothing stands between them.
         sources = ()
         for source in tl.static_range(WORLD_SIZE):
-            if PULLS:
-                slot = dl.symm_at(own_slot, source)
-            else:
-                slot = slots + source * slot_elements
-                if source == rank:
-                    slot = own_slot
+            slot = slots + source * slot_elements
+            if source == rank:
+                slot = own_slot
             sources = sources + (slot,)
         tile_rows = tl.arange(0, BLOCK_M)
         tile_columns = tl.arange(0, BLOCK_N)
@@ -97,12 +92,11 @@ def reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, ga
 
 
 @triton.jit(do_not_specialize=["rank", "bias_columns"])
-def gemm_all_reduce(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, arrived_ptr, generation_ptr, M, N, K, stride_a, stride_b, chunk_rows, rank,
-                    WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr, PULLS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_SIZE_M: tl.constexpr, B_TRANSPOSED: tl.constexpr,
+def gemm_all_reduce(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, M, N, K, stride_a, stride_b, chunk_rows, rank,
+                    WORLD_SIZE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_SIZE_M: tl.constexpr, B_TRANSPOSED: tl.constexpr,
                     PRECISION: tl.constexpr, a_scale_ptr=None, b_scale_ptr=None, bias_ptr=None, bias_columns=0,
                     ROW_SCALES: tl.constexpr = False, COLUMN_SCALES: tl.constexpr = False):
-    """partial = A @ B * scales + bias; opens gate_ptr[chunk, s] when the last tile with rows of segment s of a chunk has been stored. PULLS: of the last
-    chunk raises the owner's arrived_ptr[rank, chunk] besides."""
+    """partial = A @ B * scales + bias; opens gate_ptr[chunk, s] when the last tile with rows of segment s of a chunk has been stored."""
     num_pid_m = tl.cdiv(M, BLOCK_M)
     num_pid_n = tl.cdiv(N, BLOCK_N)
     a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
@@ -133,9 +127,6 @@ def gemm_all_reduce(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, arrived_pt
             done = atomic_add(counter_ptr + word, 1, scope="gpu", semantic="acq_rel")
             if done == tiles - 1:
                 st(gate_ptr + word, 1, scope="sys", semantic="release")
-                if PULLS:
-                    if chunk_start + rows == M:
-                        st(dl.symm_at(arrived_ptr, segment) + rank * CHUNKS + chunk, tl.load(generation_ptr), scope="sys", semantic="release")
 
 
 @triton.jit(do_not_specialize=["rank", "chunks"])
@@ -148,7 +139,7 @@ def reduce_rows_beside(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_p
     generation = tl.load(generation_ptr)
     for chunk in range(chunks):
         reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, generation, chunk, M, N, stride_out, chunk_rows, rank,
-                     tl.program_id(0), num_blocks, WORLD_SIZE, CHUNKS, False, EXCHANGE_M, EXCHANGE_N)
+                     tl.program_id(0), num_blocks, WORLD_SIZE, CHUNKS, EXCHANGE_M, EXCHANGE_N)
         if tl.atomic_add(ticket_ptr + chunk, 1, sem="acq_rel", scope="gpu") == num_blocks - 1:
             tl.store(ticket_ptr + chunk, 0)
             peer = tid(0)
@@ -158,13 +149,13 @@ def reduce_rows_beside(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_p
 
 @triton.jit(do_not_specialize=["rank", "chunk"])
 def reduce_rows(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, finished_ptr, generation_ptr, chunk, M, N,
-                stride_out, chunk_rows, rank, WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr, BLOCKS: tl.constexpr, PULLS: tl.constexpr,
+                stride_out, chunk_rows, rank, WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr, BLOCKS: tl.constexpr,
                 EXCHANGE_M: tl.constexpr, EXCHANGE_N: tl.constexpr):
     """The first half of the last chunk's exchange: behind its tiles a program raises finished_ptr[rank, chunk, program] on the others. All
     ranks launch the same number of programs, at most BLOCKS."""
     generation = tl.load(generation_ptr)
     reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, generation, chunk, M, N, stride_out, chunk_rows, rank,
-                 tl.program_id(0), tl.num_programs(0), WORLD_SIZE, CHUNKS, PULLS, EXCHANGE_M, EXCHANGE_N)
+                 tl.program_id(0), tl.num_programs(0), WORLD_SIZE, CHUNKS, EXCHANGE_M, EXCHANGE_N)
     __syncthreads()
     peer = tid(0)
     if (peer < WORLD_SIZE) & (peer != rank):

@@ -92,8 +92,8 @@ Expected<Collective> Collective::create(runtime::World &world, runtime::KernelPr
   } else {
     const std::string &gpu =
         options.gpu.empty() ? world.rank(world.localRanks().front()).attributes().name : options.gpu;
-    DITRON_ASSIGN_OR_RETURN(
-        op.rows, collectivePlanRows(options.kind, gpu, world.numRanks(), options.dtype, world.numNodes()));
+    DITRON_ASSIGN_OR_RETURN(op.rows,
+                            collectivePlanRows(options.kind, gpu, world.numRanks(), options.dtype, world.numNodes()));
   }
   leavePlacesFor(options.concurrentCalls, world, op.rows);
   std::string tables;
@@ -188,6 +188,16 @@ Expected<Collective::Plan> Collective::plan(runtime::Rank &rank, runtime::Pointe
   DITRON_ASSIGN_OR_RETURN(state.call, protocols.at(chosen.form)->call(rank, chosen, in, out, elements));
   state.call->sequence.setAgreedCall({callAgreement, rank.id(), fmt::format("{} elements", elements)});
   return made;
+}
+
+Expected<Collective::Launch> Collective::launch(runtime::Rank &rank, runtime::Pointer in, runtime::Pointer out,
+                                                int64_t elements) {
+  DITRON_RETURN_IF_ERROR(verifyRank(operation(optionValues.kind), *world, rank));
+  const CollectivePlan chosen = planFor(elements);
+  if (chosen.form == CollectiveForm::CopyEngine)
+    return internalError(fmt::format("a call by '{}' is not one launch", chosen.text()));
+  DITRON_ASSIGN_OR_RETURN(CollectiveCall call, protocols.at(chosen.form)->call(rank, chosen, in, out, elements));
+  return Launch{std::move(call.first), call.in, call.out};
 }
 
 Status Collective::prepare(runtime::Rank &rank, int64_t elements) {

@@ -87,6 +87,14 @@ public:
   /// The same for addresses like these, which need not be multiples of 16 bytes.
   Expected<Plan> plan(runtime::Rank &rank, runtime::Pointer in, runtime::Pointer out, int64_t elements);
 
+  /// A call's launch for an operator that enqueues it among its own: the kernel, and its parameters for `in` and `out`. Only where a call is one
+  /// launch: not by the copy engine.
+  struct Launch {
+    PreparedCall call;
+    uint32_t in = 0, out = 0;
+  };
+  Expected<Launch> launch(runtime::Rank &rank, runtime::Pointer in, runtime::Pointer out, int64_t elements);
+
   /// Makes the plan that enqueue() then finds, unless it is there. Every rank prepares the same sizes in the same order: where ranks have
   /// operators of their own, a plan that differs is an error on all (plans/PlanAgreement.h).
   Status prepare(runtime::Rank &rank, int64_t elements);

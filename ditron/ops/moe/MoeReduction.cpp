@@ -242,8 +242,7 @@ KernelCall MoeReduction::exchangeCall(const runtime::Rank &rank, std::string_vie
     call.arguments = {{"partial_ptr", scatter.on(id)}, // the own sums are in their slot
                       {"scatter_ptr", scatter.on(id)},
                       {"arrived_ptr", arrived.on(id)},
-                      {"gate_ptr", words.gates(id)},
-                      {"PULLS", false}};
+                      {"gate_ptr", words.gates(id)}};
   for (auto &argument :
        std::vector<std::pair<std::string, runtime::Argument>>{{"reduced_ptr", reduced.on(id)},
                                                               {"out_ptr", ranks[id]->products.pointer()},

@@ -1,18 +1,27 @@
-//===- ProductThenCollective.h - A product, and a collective of it behind it ------------------------------------*- C++ -*-===//
+//===- UnfusedProduct.h - A product, with a collective before or behind it ---------------------------------------*- C++ -*-===//
 //
-// The unfused forms of GEMM+AllReduce and GEMM+ReduceScatter: the product by the kernel of one GPU, then the library's collective, which are two
-// launches; a third where the caller's result has gaps between its rows, since collectives take elements that follow each other.
+// The unfused forms of the tensor-parallel products: the library's collective and the product by the kernel of one GPU, which are two
+// launches; a third where the caller's rows have gaps between them, since collectives take elements that follow each other.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#ifndef DITRON_OPS_PRODUCTTHENCOLLECTIVE_H
-#define DITRON_OPS_PRODUCTTHENCOLLECTIVE_H
+#ifndef DITRON_OPS_UNFUSEDPRODUCT_H
+#define DITRON_OPS_UNFUSEDPRODUCT_H
 
 #include "ditron/ops/Gemm.h"
 #include "ditron/ops/PlannedProduct.h"
 
 namespace ditron::ops {
 
-/// One rank's.
+/// Rows of a matrix.
+struct MatrixRows {
+  runtime::Pointer pointer;
+  int64_t stride;
+};
+/// A copy of rows from here to there, on one GPU.
+KernelCall copyRowsCall(const runtime::Rank &rank, const MatrixRows &from, const MatrixRows &to, int64_t rows,
+                        int64_t columns);
+
+/// One rank's call of GEMM+AllReduce or GEMM+ReduceScatter.
 struct ProductThenCollective {
   GemmProblem problem; ///< With a dense result.
   TileConfig tile;     ///< Moved by descriptors where rows and addresses allow them.
@@ -41,5 +50,16 @@ Expected<ProductPlan::Parts> makeProductThenCollective(runtime::KernelProvider &
                                                        Collective &collective, const OperandPointers &operands,
                                                        const ProductThenCollective &call);
 
+/// One rank's call of AllGather+GEMM, whose ranks all give as many rows.
+struct CollectiveThenProduct {
+  GemmProblem problem;                ///< Of all rows, without gaps between those of A.
+  TileConfig tile;                    ///< Moved by descriptors where rows and addresses allow them.
+  runtime::Pointer gathered;          ///< [problem.m, problem.k], the rank's own.
+  int64_t ownRows = 0, ownStride = 0; ///< Of the caller's A.
+};
+Expected<ProductPlan::Parts> makeCollectiveThenProduct(runtime::KernelProvider &kernels, runtime::Rank &rank,
+                                                       Collective &allGather, const OperandPointers &operands,
+                                                       const CollectiveThenProduct &call);
+
 } // namespace ditron::ops
-#endif // DITRON_OPS_PRODUCTTHENCOLLECTIVE_H
+#endif // DITRON_OPS_UNFUSEDPRODUCT_H

@@ -1,0 +1,101 @@
+//===- UnfusedProduct.cpp - A product, with a collective before or behind it ----------------------------------------------===//
+#include "ditron/ops/UnfusedProduct.h"
+
+namespace ditron::ops {
+
+namespace {
+
+Expected<OperandLaunch> productLaunch(runtime::KernelProvider &kernels, runtime::Rank &rank, const GemmProblem &problem,
+                                      const TileConfig &tile, const OperandPointers &operands,
+                                      const OperandLaunch::Names &names) {
+  const runtime::Pointer a = operands[Operand::A], b = operands[Operand::B], c = operands[Operand::Result];
+  GemmPlan plan = {GemmMovement::Descriptors, tile};
+  const bool aligned =
+      alignmentOf(a) == planAlignment && alignmentOf(b) == planAlignment && alignmentOf(c) == planAlignment;
+  if (!aligned || !allowsDescriptors(problem))
+    plan.movement = GemmMovement::Pointers;
+  DITRON_ASSIGN_OR_RETURN(PreparedCall prepared,
+                          prepareGemm(kernels, rank, problem, a, b, c, plan, operands.epilogue()));
+  return OperandLaunch::create(std::move(prepared), OperandLaunch::withEpilogue(names, problem.epilogue));
+}
+
+} // namespace
+
+KernelCall copyRowsCall(const runtime::Rank &rank, const MatrixRows &from, const MatrixRows &to, int64_t rows,
+                        int64_t columns) {
+  constexpr int64_t block = 1024;
+  KernelCall call;
+  call.source = "tensor_parallel_gemm";
+  call.kernel = "copy_rows";
+  call.grid = {static_cast<uint32_t>(
+                   std::min<int64_t>(rows * ceilDivide(columns, block), 2 * rank.attributes().multiprocessors)),
+               1, 1};
+  call.arguments = {{"from_ptr", from.pointer},   {"to_ptr", to.pointer},   {"rows", rows},  {"columns", columns},
+                    {"stride_from", from.stride}, {"stride_to", to.stride}, {"BLOCK", block}};
+  return call;
+}
+
+Expected<ProductPlan::Parts> makeProductThenCollective(runtime::KernelProvider &kernels, runtime::Rank &rank,
+                                                       Collective &collective, const OperandPointers &operands,
+                                                       const ProductThenCollective &call) {
+  const int64_t columns = call.problem.n;
+  ProductPlan::Parts parts;
+  ProductPlan::Exchange::Place result = Operand::Result;
+  OperandPointers ofProduct = operands;
+  runtime::Pointer &product = ofProduct.pointers[static_cast<size_t>(Operand::Result)];
+  const bool isDense = call.resultStride == columns;
+  if (!isDense) {
+    DITRON_ASSIGN_OR_RETURN(parts.dense,
+                            rank.allocate(call.problem.typeOfResult(), call.resultRows * columns, "dense"));
+    result = product = parts.dense.pointer();
+  }
+  const runtime::Pointer exchanged = product;
+  product = call.product.value_or(product);
+  OperandLaunch::Names names = {{"a_ptr", Operand::A}, {"b_ptr", Operand::B}};
+  if (isDense && !call.product)
+    names.emplace_back("c_ptr", Operand::Result);
+  DITRON_ASSIGN_OR_RETURN(OperandLaunch launch,
+                          productLaunch(kernels, rank, call.problem, call.tile, ofProduct, names));
+  parts.sequence.launch(runtime::Lane::Main, launch.call.prepared());
+  parts.launches.push_back(std::move(launch));
+  DITRON_ASSIGN_OR_RETURN(Collective::Plan plan, collective.plan(rank, product, exchanged, call.elements));
+  parts.exchange = {std::move(plan), call.product ? ProductPlan::Exchange::Place(*call.product) : result, result};
+  if (isDense)
+    return parts;
+  DITRON_ASSIGN_OR_RETURN(parts.last, OperandLaunch::create(kernels, rank,
+                                                            copyRowsCall(rank, {exchanged, columns},
+                                                                         {operands[Operand::Result], call.resultStride},
+                                                                         call.resultRows, columns),
+                                                            {{"to_ptr", Operand::Result}}));
+  return parts;
+}
+
+Expected<ProductPlan::Parts> makeCollectiveThenProduct(runtime::KernelProvider &kernels, runtime::Rank &rank,
+                                                       Collective &allGather, const OperandPointers &operands,
+                                                       const CollectiveThenProduct &call) {
+  const int64_t depth = call.problem.k;
+  ProductPlan::Parts parts;
+  ProductPlan::Exchange::Place own = Operand::A;
+  runtime::Pointer shard = operands[Operand::A];
+  if (call.ownStride != depth) {
+    DITRON_ASSIGN_OR_RETURN(parts.dense, rank.allocate(call.problem.dtype, call.ownRows * depth, "dense"));
+    own = parts.dense.pointer();
+    DITRON_ASSIGN_OR_RETURN(OperandLaunch copy,
+                            OperandLaunch::create(kernels, rank,
+                                                  copyRowsCall(rank, {shard, call.ownStride},
+                                                               {parts.dense.pointer(), depth}, call.ownRows, depth),
+                                                  {{"from_ptr", Operand::A}}));
+    parts.sequence.launch(runtime::Lane::Main, copy.call.prepared());
+    parts.launches.push_back(std::move(copy));
+    shard = parts.dense.pointer();
+  }
+  DITRON_ASSIGN_OR_RETURN(Collective::Plan plan, allGather.plan(rank, shard, call.gathered, call.ownRows * depth));
+  parts.exchange = {std::move(plan), own, call.gathered};
+  OperandPointers ofProduct = operands;
+  ofProduct.pointers[static_cast<size_t>(Operand::A)] = call.gathered;
+  DITRON_ASSIGN_OR_RETURN(parts.last, productLaunch(kernels, rank, call.problem, call.tile, ofProduct,
+                                                    {{"b_ptr", Operand::B}, {"c_ptr", Operand::Result}}));
+  return parts;
+}
+
+} // namespace ditron::ops
