@@ -284,7 +284,7 @@ TEST_F(UlyssesProducts, RefusesWhatItCannotDo) {
   EXPECT_THAT(statusOf(AllToAllGemm::create(world(), sharedJit(), narrow, 48 * ranks)).message(),
               HasSubstr("multiples of 32"));
   EXPECT_THAT(statusOf(AllToAllGemm::create(world(), sharedJit(), options, 32 * ranks, 65)).message(),
-              HasSubstr("65 chunks; 1 to 64 are accepted"));
+              HasSubstr("65 chunks; 1 to 64 are accepted, or 0 for the library's choice"));
   options.maxRows = 0;
   EXPECT_THAT(statusOf(GemmAllToAll::create(world(), sharedJit(), options, 32, 32 * ranks)).message(),
               HasSubstr("maxRows is 0"));

@@ -32,7 +32,7 @@ struct SequenceParallelAttentionOptions {
   std::optional<double> normEpsilon = std::nullopt;   ///< Heads of Q and K are normed.
   std::optional<SpreadKeyCache> cache = std::nullopt; ///< For steps of decoding.
   int64_t maxTokens = 0;                              ///< Of a sequence, on all ranks together.
-  uint32_t chunks = 1;                                ///< AllToAllGemm::create
+  uint32_t chunks = 0;                                ///< AllToAllGemm::create
   TileConfig tile = libraryTile;                      ///< Of both products.
   HeadAttentionTile attentionTile = {};
 };

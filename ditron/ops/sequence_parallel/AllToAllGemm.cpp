@@ -12,6 +12,11 @@ namespace {
 constexpr std::string_view operation = "AllToAllGemm";
 /// Of a rank's part of the depth, in elements: the product steps by blocks that divide it, and 8-bit operands are multiplied 32 at a time.
 int64_t depthMultiple(DataType type) { return sizeOf(type) == 1 ? 32 : 16; }
+/// Few, since each is two copies to every rank, which take some microseconds whatever they carry.
+uint32_t chosenChunks(int64_t rowsOfRank) {
+  constexpr int64_t rowsWorthCopies = 512, most = 4;
+  return static_cast<uint32_t>(std::clamp<int64_t>(rowsOfRank / rowsWorthCopies, 1, most));
+}
 } // namespace
 
 Expected<AllToAllGemm> AllToAllGemm::create(runtime::World &world, runtime::KernelProvider &kernels,
@@ -24,8 +29,11 @@ Expected<AllToAllGemm> AllToAllGemm::create(runtime::World &world, runtime::Kern
     return invalidArgument(fmt::format("{}: depth {} over {} ranks; positive multiples of {} for each are accepted",
                                        operation, depth, world.numRanks(), depthMultiple(options.dtype)));
   constexpr uint32_t mostChunks = 64;
-  if (chunks < 1 || chunks > mostChunks)
-    return invalidArgument(fmt::format("{}: {} chunks; 1 to {} are accepted", operation, chunks, mostChunks));
+  if (chunks > mostChunks)
+    return invalidArgument(fmt::format("{}: {} chunks; 1 to {} are accepted, or 0 for the library's choice", operation,
+                                       chunks, mostChunks));
+  if (chunks == 0)
+    chunks = chosenChunks(RowShards(options.maxRows, world.numRanks()).rowsPerRank);
   AllToAllGemm op;
   op.optionValues = options;
   op.depthValue = depth;

@@ -23,9 +23,10 @@ class AllToAllGemm : protected PlannedProduct {
 public:
   using Options = SequenceProductOptions;
 
-  /// `depth`: of all ranks together; a rank's part is a multiple of 16, of 8-bit operands of 32. `chunks`: signals for the tokens that a rank gives another of a sequence.
+  /// `depth`: of all ranks together; a rank's part is a multiple of 16, of 8-bit operands of 32. `chunks`: signals for the tokens that a rank gives another of a sequence;
+  /// 0: the library's choice.
   static Expected<AllToAllGemm> create(runtime::World &world, runtime::KernelProvider &kernels, const Options &options,
-                                       int64_t depth, uint32_t chunks = 1);
+                                       int64_t depth, uint32_t chunks = 0);
 
   /// Makes the plan of calls with so many tokens in a sequence, in the same order on all ranks.
   Status prepare(runtime::Rank &rank, int64_t rows, int64_t columns) {
@@ -70,7 +71,7 @@ private:
 
   Options optionValues;
   int64_t depthValue = 0;
-  uint32_t chunkCount = 1;
+  uint32_t chunkCount = 1; ///< As chosen.
   runtime::World *world = nullptr;
   runtime::KernelProvider *kernels = nullptr;
   CallWords words;

@@ -20,9 +20,14 @@ RingBackwardTiles chosenTiles(const RingBackwardTiles &given, int64_t headDim, s
   RingBackwardTiles tiles = {.keys = {.blockM = 64, .blockN = 64, .numWarps = 8, .numStages = 2},
                              .queries = {.blockM = 64, .blockN = 64, .numWarps = 8, .numStages = 2}};
   if (hasTensorCopies(target) && headDim >= 64) {
+    // Both products of a turn read what its slots hold until the last one has: with two slots nothing would be on its way meanwhile.
     tiles.keys.blockN = tiles.queries.blockM = 128;
-    if (headDim == 64)
+    tiles.keys.numStages = 4;
+    tiles.queries.numStages = 3;
+    if (headDim == 64) {
       tiles.keys.blockM = tiles.queries.blockN = 128;
+      tiles.keys.numStages = 3;
+    }
   } else if (headDim > 64) {
     tiles.keys.blockM = 32; // 64 leave no registers
   }

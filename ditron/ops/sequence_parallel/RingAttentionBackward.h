@@ -22,7 +22,7 @@ namespace ditron::ops {
 struct RingBackwardTiles {
   HeadAttentionTile keys = {}, queries = {};
 
-  /// "64x128 warps 8 stages 2, 128x64 warps 8 stages 2"
+  /// "64x128 warps 8 stages 4, 128x64 warps 8 stages 3"
   std::string text() const { return keys.text() + ", " + queries.text(); }
 };
 
