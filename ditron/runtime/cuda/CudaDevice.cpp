@@ -128,6 +128,9 @@ void CudaDevice::readAttributes() {
 
 CudaDevice::~CudaDevice() {
   system->queue.leave(*this);
+  if (!abandoned && !system->hasEnded() && !completesBeforeLeaving())
+    system->end(
+        Status(StatusCode::TimeOut, fmt::format("rank {} has left work behind that does not complete", options.rank)));
   if (abandoned || system->hasEnded()) {
     // Work may hang on the GPU: unmapping or releasing would wait for it.
     abandon();
@@ -139,6 +142,8 @@ CudaDevice::~CudaDevice() {
     ContextScope scope(driver, context);
     for (const auto &[handle, state] : streams)
       driver.streamDestroy(streamRef(handle));
+    for (StreamRef stream : leftStreams)
+      driver.streamDestroy(stream);
     for (EventRef event : events)
       driver.eventDestroy(event);
     if (origin)
@@ -162,6 +167,27 @@ CudaDevice::~CudaDevice() {
     memory.reset();
   }
   driver.primaryContextRelease(options.ordinal);
+}
+
+bool CudaDevice::completesBeforeLeaving() {
+  constexpr double secondsForTheLost = 1, secondsForOthers = 10;
+  if (!system->lostRanks || !context)
+    return true;
+  ContextScope scope(driver, context);
+  const auto isBusy = [this](StreamRef stream) { return driver.streamQuery(stream) == errorNotReady; };
+  std::vector<StreamRef> busy = leftStreams;
+  for (const auto &[handle, state] : streams)
+    busy.push_back(streamRef(handle));
+  const auto began = std::chrono::steady_clock::now();
+  for (;;) {
+    std::erase_if(busy, [&](StreamRef stream) { return !isBusy(stream); });
+    if (busy.empty())
+      return true;
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    if (seconds > secondsForOthers || (seconds > secondsForTheLost && !system->lostRanks().empty()))
+      return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 void CudaDevice::abandon() {
@@ -329,11 +355,15 @@ Expected<runtime::StreamHandle> CudaDevice::createStream(std::string_view name, 
 
 Status CudaDevice::destroyStream(runtime::StreamHandle stream) {
   auto destroy = [this, stream]() -> Status {
+    ContextScope scope(driver, context);
     {
       std::lock_guard lock(mutex);
       streams.erase(stream);
+      if (system->lostRanks && driver.streamQuery(streamRef(stream)) == errorNotReady) {
+        leftStreams.push_back(streamRef(stream));
+        return Status::ok();
+      }
     }
-    ContextScope scope(driver, context);
     return driver.check(driver.streamDestroy(streamRef(stream)), "cannot destroy a stream");
   };
   if (abandoned || system->hasEnded()) {
@@ -434,9 +464,9 @@ Status CudaDevice::waitFor(const std::function<Result()> &query, const std::func
           lostSince = seconds;
         if (seconds - lostSince > secondsForTheLast) {
           abandoned = true;
-          return system->end(Status(
-              StatusCode::TimeOut,
-              fmt::format("{} has not completed, and the process of rank {} has died", what, fmt::join(lost, ", "))));
+          return system->end(
+              Status(StatusCode::TimeOut, fmt::format("{} has not completed, and the process of rank {} has died", what,
+                                                      fmt::join(lost, ", "))));
         }
       }
     }
@@ -551,7 +581,6 @@ Status CudaDevice::waitEvent(runtime::StreamHandle stream, runtime::EventHandle 
 }
 
 Status CudaDevice::pace(StreamRef stream, uint32_t operations) {
-  constexpr uint32_t between = 256; // there are two paces, and queues of about a thousand entries
   if (!system->lostRanks || system->queue.isHolding())
     return Status::ok();
   ContextScope scope(driver, context);
@@ -559,7 +588,7 @@ Status CudaDevice::pace(StreamRef stream, uint32_t operations) {
   {
     std::lock_guard lock(mutex);
     const auto found = streams.find(reinterpret_cast<runtime::StreamHandle>(stream));
-    if (found == streams.end() || (found->second.unpaced += operations) < between || captureOf(stream) != 0)
+    if (found == streams.end() || (found->second.unpaced += operations) < paceOperations || captureOf(stream) != 0)
       return Status::ok();
     StreamState &state = found->second;
     state.unpaced = 0;

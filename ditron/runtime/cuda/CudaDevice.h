@@ -111,6 +111,9 @@ public:
 
   /// Leaves everything to the end of the process.
   void abandon();
+  /// In a world over several processes: waits for what is still on the GPU, some seconds, and fewer once a process has died that it may be
+  /// waiting for. False: it goes on for ever, or for longer.
+  bool completesBeforeLeaving();
 
   // For SubmissionQueue.
   /// Whether the kernel may be launched: it is on the GPUs of all ranks, where it would not get any more once it runs here.
@@ -198,6 +201,8 @@ private:
   /// Before `operations` are enqueued, in a world over several processes: holds the host while the stream has more work than the queues of
   /// hardware take. The driver would hold it there as well, where nobody looks for processes that have died.
   Status pace(StreamRef stream, uint32_t operations = 1);
+  /// Between two paces, of which a stream has two: queues have about a thousand entries.
+  static constexpr uint32_t paceOperations = 256;
   /// Waits with the system's time limit until `query` says done; turns what kernels left behind into errors.
   Status waitFor(const std::function<Result()> &query, const std::function<Result()> &block, std::string_view what);
   /// Of an operation on a stream; an error that ends the run is remembered.
@@ -235,6 +240,7 @@ private:
   std::mutex mutex; ///< For all below; never held while the driver may wait for GPUs.
   std::map<runtime::StreamHandle, StreamState> streams;
   std::vector<EventRef> events;
+  std::vector<StreamRef> leftStreams; ///< Destroyed by their owners with work on them.
   /// What has been encoded; repeated launches mostly describe the same tensors.
   std::unordered_map<runtime::TensorMapDescription, runtime::TensorMap, runtime::TensorMapHash> tensorMaps;
   std::atomic<bool> abandoned = false; ///< Not under the lock.

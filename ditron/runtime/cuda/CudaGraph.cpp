@@ -91,9 +91,9 @@ bool CudaDevice::isCapturing(runtime::StreamHandle stream) const {
 }
 
 Status CudaDevice::launchGraph(runtime::StreamHandle stream, runtime::GraphHandle graph) {
-  constexpr uint32_t likeOperations = 64;
   DITRON_RETURN_IF_ERROR(system->status());
-  DITRON_RETURN_IF_ERROR(pace(streamRef(stream), likeOperations));
+  // Nobody says how many entries a graph takes of the queues, and some take most of them.
+  DITRON_RETURN_IF_ERROR(pace(streamRef(stream), paceOperations));
   if (const Entry entry(*this); entry.mayGo())
     return launchGraphNow(streamRef(stream), graph);
   return hold({.order = {.stream = streamRef(stream), .graph = graph.get()},

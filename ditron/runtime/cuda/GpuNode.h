@@ -44,8 +44,10 @@ public:
   Status status() const override { return gpus->status(); }
   Expected<std::string> chromeTrace() override { return gpus->chromeTrace(); }
 
+protected:
+  const std::shared_ptr<cuda::CudaSystem> gpus;
+
 private:
-  std::shared_ptr<cuda::CudaSystem> gpus;
   RankThreads threads;
 };
 
@@ -53,6 +55,12 @@ class ProcessNode final : public GpuNode {
 public:
   ProcessNode(std::shared_ptr<cuda::CudaSystem> gpus, std::unique_ptr<bootstrap::Rendezvous> rendezvous)
       : GpuNode(std::move(gpus)), others(std::make_shared<ProcessGroup>(std::move(rendezvous))) {}
+
+  ~ProcessNode() override {
+    // Unmapping would wait for what hangs on the GPU.
+    if (gpus->hasEnded())
+      others->abandon();
+  }
 
   const std::shared_ptr<ProcessGroup> &group() { return others; }
   Status hostBarrier() override { return others->rendezvous().barrier("hostBarrier"); }

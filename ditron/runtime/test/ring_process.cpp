@@ -5,7 +5,7 @@
 // exit code 0 when all was right. With "kernels" it launches kernels that meet, none of them prepared. With other
 // arguments it misbehaves: "late" (rank 1 comes late to an allocation), "differ" (rank
 // 1 allocates something else), "die" (rank 1 ends in the middle), "killed" (rank 1 is killed between two rounds), "ahead" (rank 1 is killed
-// while the others enqueue and do not synchronise).
+// while the others enqueue and do not synchronise), "meet" (rank 1 is killed while the others have enqueued a wait for it and meet on the host).
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/World.h"
@@ -106,6 +106,16 @@ Status ahead(World &world) {
   return internalError("a thousand copies were enqueued");
 }
 
+/// Meets rank 1, which is dead, while the stream waits for its signal.
+Status meet(World &world) {
+  const uint32_t me = world.localRanks().front();
+  DITRON_ASSIGN_OR_RETURN(SymmetricBuffer signals, world.allocateSymmetric(DataType::I64, 1, "signals"));
+  if (me == 1)
+    raise(SIGKILL);
+  DITRON_RETURN_IF_ERROR(world.rank(me).stream().signalWait(signals.on(me), Compare::GreaterEqual, 1));
+  return world.runRanks([](Rank &own) { return own.hostBarrier(); });
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -118,6 +128,7 @@ int main(int argc, char **argv) {
   const Status status = !world.isOk()           ? world.status()
                         : mischief == "kernels" ? meetings(**world)
                         : mischief == "ahead"   ? ahead(**world)
+                        : mischief == "meet"    ? meet(**world)
                                                 : ring(**world, mischief);
   if (!status.isOk()) {
     std::fprintf(stderr, "ring_process: %s\n", status.message().c_str());
