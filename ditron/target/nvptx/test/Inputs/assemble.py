@@ -105,13 +105,13 @@ cases += [
      constexpr(NODE_SIZE=8, MOST_PARTS=16, BLOCK_M=16, BLOCK_N=128)),
     (library("inter_node"), "reduce_nodes", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32, i32:16, i32:16, i32" +
      constexpr(NUM_NODES=4, NODE_SIZE=8, MOST_PARTS=16, BLOCK_M=128, BLOCK_N=256), "--num-warps 16"),
-    (library("gemm_all_reduce"), "gemm_all_reduce", "*bf16:16, *bf16:16, *bf16:16, *i32:16" + ", *i64:16" * 3 + ", i32:16" * 6 + ", i32" +
-     constexpr(WORLD_SIZE=8, CHUNKS=8, PULLS=True, **tiles),
+    (library("gemm_all_reduce"), "gemm_all_reduce", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *i64:16" + ", i32:16" * 6 + ", i32" +
+     constexpr(WORLD_SIZE=8, **tiles),
      "--num-warps 8", "tight"),
     (library("gemm_all_reduce"), "reduce_rows_beside", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, *i32:16, *i64:16, *i64:16, i32" + ", i32:16" * 4 + ", i32" +
      constexpr(WORLD_SIZE=8, CHUNKS=8, EXCHANGE_M=32, EXCHANGE_N=256), "--num-warps 32", "tight"),
     (library("gemm_all_reduce"), "reduce_rows", "*bf16:16, *bf16:16, *bf16:16, *bf16:16" + ", *i64:16" * 4 + ", i32, i32:16, i32:16, i32:16, i32:16, i32" +
-     constexpr(WORLD_SIZE=8, **exchange, PULLS=True, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 16"),
+     constexpr(WORLD_SIZE=8, **exchange, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 16"),
     (library("gemm_all_reduce"), "gather_rows", "*bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32:16, i32:16, i32:16, i32:16, i32" +
      constexpr(WORLD_SIZE=8, **exchange, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 16", "tight"),
     (library("tile_link"), "begin_call", "*i64:16, *i64:16, *i64:16, *i64:16, i32"),
@@ -225,9 +225,9 @@ for causal in [True, False]:
         cases.append((library("sequence_parallel/ring"), "ring_attention", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *fp32:16, *fp32:16, *fp32:16" + sizes + step +
                       constexpr(**parts, **tile) + packed, f"--num-warps {8 if arch == 'sm_90a' else 4} --num-stages 2"))
         cases.append((library("sequence_parallel/ring_backward"), "ring_query_gradient", "*bf16:16, *bf16:16, *fp32:16, *fp32:16, *bf16:16, *bf16:16, *bf16:16, *fp32:16, i32" +
-                      sizes + ", fp32" + step + constexpr(**parts, BLOCK_M=long, BLOCK_N=64) + packed, "--num-warps 8 --num-stages 2"))
+                      sizes + ", fp32" + step + constexpr(**parts, BLOCK_M=long, BLOCK_N=64) + packed, f"--num-warps 8 --num-stages {3 if arch == 'sm_90a' else 2}"))
         cases.append((library("sequence_parallel/ring_backward"), "ring_key_gradients", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *fp32:16, *fp32:16, *bf16:16, *bf16:16, *fp32:16, *fp32:16, i32" +
-                      sizes + ", fp32" + step + constexpr(**parts, BLOCK_M=64 if arch == "sm_90a" else 32, BLOCK_N=long) + packed, "--num-warps 8 --num-stages 2"))
+                      sizes + ", fp32" + step + constexpr(**parts, BLOCK_M=64 if arch == "sm_90a" else 32, BLOCK_N=long) + packed, f"--num-warps 8 --num-stages {4 if arch == 'sm_90a' else 2}"))
     cases.append((library("sequence_parallel/ring_backward"), "stage_queries", "*bf16:16, *bf16:16, *bf16:16, *fp32:16, *bf16:16, *bf16:16, *fp32:16, *fp32:16" + ", i32" * 5 +
                   constexpr(PARTS=2 if causal else 1, HEAD_DIM=128, BLOCK_M=32)))
 cases.append((library("sequence_parallel/ring"), "send_to_node", "*u8:16, *u8:16, i64, *i64:16, i32"))
@@ -277,8 +277,8 @@ for a, bias, scales, activation in [("fp8e4nv", "*bf16:16", "*fp32:16", "swiglu"
                   constexpr(**nodes, CHUNKS=2, **wide) + gathered + vectors + constexpr(ACTIVATION=activation), "--num-warps 8"))
     cases.append((library("tensor_parallel_gemm"), "gemm_reduce_scatter", f"*{a}:16, *{a}:16, *bf16:16, *i32:16, *u64:16" + ", i32:16" * 6 + ", i32" +
                   constexpr(**nodes, **wide) + scaled + biased + vectors, "--num-warps 8"))
-    cases.append((library("gemm_all_reduce"), "gemm_all_reduce", f"*{a}:16, *{a}:16, *bf16:16, *i32:16" + ", *i64:16" * 3 + ", i32:16" * 6 + ", i32" +
-                  constexpr(WORLD_SIZE=8, CHUNKS=8, PULLS=False, **wide) + scaled + biased + vectors, "--num-warps 8"))
+    cases.append((library("gemm_all_reduce"), "gemm_all_reduce", f"*{a}:16, *{a}:16, *bf16:16, *i32:16, *i64:16" + ", i32:16" * 6 + ", i32" +
+                  constexpr(WORLD_SIZE=8, **wide) + scaled + biased + vectors, "--num-warps 8"))
     turned, parts = arch == "sm_90a", "*i32:16" if a == "i8" else "*fp32:16"
     cases.append((library("gemm_all_reduce"), "gemm_all_reduce_one_launch", f"*{a}:16, *{a}:16, *bf16:16, {parts}, *i32:16, *bf16:16, *bf16:16, *i64:16, *i64:16" +
                   ", i32:16" * 8 + ", i32, i32" + constexpr(WORLD_SIZE=4, SPLIT=True, TWO_SHOT=True, SCATTER=a == "i8", PART_M=8, BLOCK_M=32, BLOCK_N=64, BLOCK_K=128,
