@@ -1,13 +1,14 @@
 //===- TokenAttentionBench.cpp - ditron bench ag_attention and ring_attention -------------------------------------------------===//
 //
 // Attention to the keys of all ranks, gathered or going round, and its backward: overlapped with their way here, and behind it. Some rows of every result are compared
-// with the plain reference.
+// with the plain reference. Beside the forward stands attention without any exchange, as much as a rank has of it: so many heads of all tokens.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "bench/KernelBench.h"
 #include "bench/RankBench.h"
 #include "overlap/OverlapCommands.h"
 
+#include "ditron/ops/attention/Attention.h"
 #include "ditron/ops/attention/AttentionReference.h"
 #include "ditron/ops/sequence_parallel/AllGatherAttention.h"
 #include "ditron/ops/sequence_parallel/RingAttention.h"
@@ -30,7 +31,7 @@ enum : uint64_t { Q = 1, K, V, Gradient, Salts };
 struct TokenAttentionBenchOptions : RankBenchOptions {
   bool isRing = false, backward = false;
   uint32_t pieces = 1, ranksPerNode = 0; ///< Of a node; 0: all.
-  int64_t packed = 0; ///< Sequences; 0: none are packed.
+  int64_t packed = 0;                    ///< Sequences; 0: none are packed.
   ops::HeadAttentionTile tile;
   bool causal = true;
   std::vector<std::string> shapes = {"1x2x1x200x64"};
@@ -54,6 +55,8 @@ private:
   Expected<double> timeOf(ops::Schedule schedule);
   Expected<double> timeForward(ops::Schedule schedule);
   Expected<double> timeBackward(ops::Schedule schedule);
+  /// Of attention alone; 0 where a rank's part of it is no number of heads.
+  Expected<double> timeAlone();
   template <typename Operator> Expected<double> timeForward(Operator op);
   Status poison(std::initializer_list<runtime::Buffer Memory::*> results);
   Expected<Downloads> download(runtime::Buffer Memory::*which) const;
@@ -92,10 +95,10 @@ Status TokenAttentionBench::run(const Knobs &knobs) {
   DITRON_RETURN_IF_ERROR(start(knobs, nodes));
   const std::string_view name = options.isRing ? "ring_attention" : "ag_attention";
   const std::string onNodes = world->numNodes() > 1 ? fmt::format(" on {} nodes", world->numNodes()) : "";
-  table = fmt::format("{}{}, {}, {}, {} x {}{}\n{:<26}{:<{}}{:>14}{:>12}{:>15}{:>9}  {}\n", name,
+  table = fmt::format("{}{}, {}, {}, {} x {}{}\n{:<26}{:<{}}{:>14}{:>12}{:>15}{:>9}{:>13}{:>8}  {}\n", name,
                       options.backward ? " backward" : "", options.causal ? "causal" : "whole", toString(dtype),
                       options.ranks, gpu(), onNodes, "batch heads kv tokens dim", "plan", planWidth(), "overlapped us",
-                      "unfused us", "TFLOP/s a GPU", "unf./o.", "error");
+                      "unfused us", "TFLOP/s a GPU", "unf./o.", "attention us", "hidden", "error");
   for (const std::string &shape : options.shapes)
     DITRON_RETURN_IF_ERROR(benchShape(shape).withContext(shape));
   nlohmann::ordered_json report = reportOf(name);
@@ -343,6 +346,38 @@ Expected<double> TokenAttentionBench::timeBackward(ops::Schedule schedule) {
   return microsecondsOf(call);
 }
 
+Expected<double> TokenAttentionBench::timeAlone() {
+  const auto ranks = static_cast<int64_t>(options.ranks);
+  if (simulated || options.backward || options.packed || attention.heads % ranks || attention.kvHeads % ranks)
+    return 0.0;
+  const ops::AttentionProblem problem = {.batch = attention.batch,
+                                         .heads = attention.heads / ranks,
+                                         .kvHeads = attention.kvHeads / ranks,
+                                         .queries = attention.maxTokens,
+                                         .keys = attention.maxTokens,
+                                         .headDim = attention.headDim,
+                                         .causal = attention.causal,
+                                         .dtype = dtype};
+  std::vector<Memory> own(options.ranks);
+  std::vector<ops::PreparedCall> calls(options.ranks);
+  for (uint32_t id = 0; id < options.ranks; ++id) {
+    runtime::Rank &rank = world->rank(id);
+    const auto make = [&](runtime::Buffer &buffer, int64_t heads, std::string_view name, uint64_t salt) -> Status {
+      DITRON_ASSIGN_OR_RETURN(
+          buffer, rank.allocate(dtype, problem.batch * heads * attention.maxTokens * attention.headDim, name));
+      return data->fill(buffer, salt + Salts * id);
+    };
+    DITRON_RETURN_IF_ERROR(make(own[id].q, problem.heads, "own q", Q));
+    DITRON_RETURN_IF_ERROR(make(own[id].k, problem.kvHeads, "own k", K));
+    DITRON_RETURN_IF_ERROR(make(own[id].v, problem.kvHeads, "own v", V));
+    DITRON_RETURN_IF_ERROR(make(own[id].out, problem.heads, "own out", Q));
+    DITRON_ASSIGN_OR_RETURN(
+        calls[id], ops::prepareAttention(*jit, rank, problem,
+                                         {.q = own[id].q, .k = own[id].k, .v = own[id].v, .out = own[id].out}));
+  }
+  return microsecondsOf([&](uint32_t id) { return calls[id].enqueue(world->rank(id).stream()); });
+}
+
 Expected<double> TokenAttentionBench::timeOf(ops::Schedule schedule) {
   DITRON_ASSIGN_OR_RETURN(const double forward, timeForward(schedule));
   return options.backward ? timeBackward(schedule) : forward;
@@ -369,6 +404,9 @@ Status TokenAttentionBench::benchShape(const std::string &shape) {
   DITRON_RETURN_IF_ERROR(makeOperands());
   DITRON_ASSIGN_OR_RETURN(const double overlapped, timeOf(ops::Schedule::Overlapped));
   DITRON_ASSIGN_OR_RETURN(const double unfused, timeOf(ops::Schedule::Unfused));
+  DITRON_ASSIGN_OR_RETURN(const double alone, timeAlone());
+  // How much of what the exchange takes has been hidden.
+  const double hidden = alone > 0 && unfused > alone ? (unfused - overlapped) / (unfused - alone) : 0;
   const auto squared = [](int64_t tokens) { return static_cast<double>(tokens) * static_cast<double>(tokens); };
   double pairs = options.packed ? 0 : squared(attention.maxTokens);
   for (size_t i = 0; i + 1 < offsets.size(); ++i)
@@ -378,14 +416,17 @@ Status TokenAttentionBench::benchShape(const std::string &shape) {
   const double products = options.backward ? 5 : 2;
   const double flops =
       2.0 * products * static_cast<double>(attention.batch * attention.heads * attention.headDim) * pairs;
-  table += fmt::format("{:<26}{:<{}}{:>14}{:>12}{:>15}{:>9}  {:.1e}\n", shape, plan, planWidth(), shown(overlapped, 1),
-                       shown(unfused, 1), shown(overlapped > 0 ? flops / overlapped * 1e-6 : 0, 1),
-                       shown(overlapped > 0 ? unfused / overlapped : 0, 3), worst);
+  table +=
+      fmt::format("{:<26}{:<{}}{:>14}{:>12}{:>15}{:>9}{:>13}{:>8}  {:.1e}\n", shape, plan, planWidth(),
+                  shown(overlapped, 1), shown(unfused, 1), shown(overlapped > 0 ? flops / overlapped * 1e-6 : 0, 1),
+                  shown(overlapped > 0 ? unfused / overlapped : 0, 3), shown(alone, 1), shown(hidden, 2), worst);
   nlohmann::ordered_json row = {{"shape", shape}, {"plan", plan}};
   if (!options.isRing)
     row["pieces"] = options.pieces;
   row["overlapped_microseconds"] = orNull(overlapped);
   row["unfused_microseconds"] = orNull(unfused);
+  row["attention_microseconds"] = orNull(alone);
+  row["hidden"] = orNull(hidden);
   row["error"] = worst;
   reportRows.push_back(std::move(row));
   return Status::ok();
