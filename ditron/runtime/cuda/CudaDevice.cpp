@@ -169,10 +169,23 @@ CudaDevice::~CudaDevice() {
   driver.primaryContextRelease(options.ordinal);
 }
 
+Status CudaDevice::destroyIdleStreams() {
+  std::lock_guard lock(mutex);
+  const auto idle = std::ranges::partition(
+      leftStreams, [this](StreamRef stream) { return driver.streamQuery(stream) == errorNotReady; });
+  Status destroyed;
+  for (StreamRef stream : idle)
+    if (const Result result = driver.streamDestroy(stream); destroyed.isOk())
+      destroyed = driver.check(result, "cannot destroy a stream");
+  leftStreams.erase(idle.begin(), idle.end());
+  return destroyed;
+}
+
 bool CudaDevice::completesBeforeLeaving() {
-  constexpr double secondsForTheLost = 1, secondsForOthers = 10;
-  if (!system->lostRanks || !context)
+  constexpr double secondsForTheLost = 1, mostSeconds = 10;
+  if (!context)
     return true;
+  const double limit = system->timeLimitSeconds > 0 ? std::min(system->timeLimitSeconds, mostSeconds) : mostSeconds;
   ContextScope scope(driver, context);
   const auto isBusy = [this](StreamRef stream) { return driver.streamQuery(stream) == errorNotReady; };
   std::vector<StreamRef> busy = leftStreams;
@@ -184,7 +197,9 @@ bool CudaDevice::completesBeforeLeaving() {
     if (busy.empty())
       return true;
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-    if (seconds > secondsForOthers || (seconds > secondsForTheLost && !system->lostRanks().empty()))
+    if (seconds > limit)
+      return false;
+    if (seconds > secondsForTheLost && system->lostRanks && !system->lostRanks().empty())
       return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -359,12 +374,9 @@ Status CudaDevice::destroyStream(runtime::StreamHandle stream) {
     {
       std::lock_guard lock(mutex);
       streams.erase(stream);
-      if (system->lostRanks && driver.streamQuery(streamRef(stream)) == errorNotReady) {
-        leftStreams.push_back(streamRef(stream));
-        return Status::ok();
-      }
+      leftStreams.push_back(streamRef(stream));
     }
-    return driver.check(driver.streamDestroy(streamRef(stream)), "cannot destroy a stream");
+    return destroyIdleStreams();
   };
   if (abandoned || system->hasEnded()) {
     std::lock_guard lock(mutex);

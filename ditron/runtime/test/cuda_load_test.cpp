@@ -51,6 +51,22 @@ struct Ring {
 class CudaLoadRanks : public testing::TestWithParam<uint32_t> {};
 INSTANTIATE_TEST_SUITE_P(Of, CudaLoadRanks, testing::Values(2, 3, 4));
 
+/// As after an error on the host in the middle of a call: its message is heard only if the world can end.
+TEST(CudaLoads, AWorldEndsWhoseWorkNeverCompletes) {
+  const LoadsWait loadsWait;
+  WorldOptions options;
+  options.timeLimitSeconds = 0.2;
+  Ring ring(2, options);
+  {
+    Expected<Stream> gone = ring.world->rank(0).createStream("gone");
+    ASSERT_TRUE(ok(gone.status()));
+    ASSERT_TRUE(ok(gone->signalWait(ring.words.on(0), Compare::GreaterEqual, 1)));
+  }
+  ASSERT_TRUE(ok(ring.world->rank(1).stream().signalWait(ring.words.on(1), Compare::GreaterEqual, 1)));
+  ring.words = {};
+  ring.world.reset();
+}
+
 /// kernels/tile_link from one host thread: each rank's kernel runs until the one of the rank before has been launched.
 TEST_P(CudaLoadRanks, UnpreparedKernelsThatWaitForEachOther) {
   Ring ring(GetParam());
