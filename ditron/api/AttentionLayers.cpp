@@ -81,7 +81,7 @@ Expected<ops::SequenceParallelAttentionOptions> toOptions(const ditron_sequence_
   if (all.norm_epsilon != 0)
     options.normEpsilon = all.norm_epsilon;
   options.maxTokens = all.max_tokens;
-  options.chunks = all.chunks == 0 ? 1 : all.chunks;
+  options.chunks = all.chunks;
   if (all.cache_batch == 0)
     return options;
   options.cache = ops::SpreadKeyCache{

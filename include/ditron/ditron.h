@@ -1034,7 +1034,7 @@ typedef struct ditron_sequence_parallel_attention_options {
   uint32_t rotary_interleaved;
   double norm_epsilon;
   int64_t max_tokens;  /* Of a sequence of a prefill, on all ranks together. */
-  uint32_t chunks;     /* Signals for the tokens that a rank gives another of a sequence, behind attention; 0: 1. */
+  uint32_t chunks;     /* Signals for the tokens that a rank gives another of a sequence, behind attention; 0: the library's choice. */
   int64_t cache_batch; /* Sequences of a step of decoding; 0: there is no cache, and no decoding. */
   int64_t cache_keys;  /* With cache_batch: of a sequence, on one rank. */
   int64_t page_size;   /* With cache_batch: keys of a page; 0: no pages. */

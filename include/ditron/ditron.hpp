@@ -1025,7 +1025,7 @@ public:
     bool rotaryInterleaved = false;
     std::optional<double> normEpsilon = std::nullopt;
     int64_t maxTokens = 0;
-    uint32_t chunks = 1;
+    uint32_t chunks = 0;
     int64_t cacheBatch = 0, cacheKeys = 0, pageSize = 0, pages = 0;
     uint32_t concurrentCalls = 0;
   };

@@ -335,7 +335,7 @@ class SequenceParallelAttention(_Layer):
     name = "sequence_parallel_attention"
 
     def __init__(self, world, weights, hidden, heads, head_dim, dtype, max_tokens, *, batch=1, kv_heads=None, causal=True, scale=None, rotary_dim=0,
-                 rotary_interleaved=False, norm_epsilon=None, chunks=1, cache_batch=0, cache_keys=0, page_size=0, pages=0, concurrent_calls=0):
+                 rotary_interleaved=False, norm_epsilon=None, chunks=0, cache_batch=0, cache_keys=0, page_size=0, pages=0, concurrent_calls=0):
         self.type, self.hidden, self.batch = _element_type(self.name, dtype), hidden, batch
         kv_heads = kv_heads or heads
         check_sizes(self.name, hidden=hidden, heads=heads, kv_heads=kv_heads, head_dim=head_dim, max_tokens=max_tokens, batch=batch)
