@@ -194,6 +194,7 @@ public:
   Status create() override {
     auto config = commonOptions<ops::AllGatherGemmOptions>();
     config.depth = options.k;
+    config.columns = options.n % world.numRanks() == 0 ? options.n / world.numRanks() : 0;
     config.chunksPerRank = options.chunks;
     config.numNodes = options.nodes;
     config.schedule = options.schedule;

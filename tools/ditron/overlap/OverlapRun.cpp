@@ -198,11 +198,13 @@ Expected<OverlapRunResult> OverlapSession::run(const OverlapRunOptions &options,
                                   : options.op == OverlapOperator::GemmReduceScatter
                                       ? std::pair(ops::GemmReduceScatter::kernelName, ops::GemmReduceScatter::copyName)
                                       : std::pair(ops::GemmAllReduce::kernelName, ops::GemmAllReduce::copyName);
-    // The forms of one launch, and a product with a collective behind it, have no copies that anything could overlap with.
-    const bool hasCopies = world->ranksPerNode() > 1 &&
-                           (result.plan.starts_with("two_shot") || result.plan.starts_with("overlapped") ||
-                            (options.op != OverlapOperator::GemmAllReduce && result.plan.starts_with("unfused") &&
-                             result.plan.find(", then ") == std::string::npos));
+    // The forms of one launch, and a product with a collective behind or before it, have no copies that anything could overlap with.
+    const bool hasCollective =
+        result.plan.find(", then ") != std::string::npos || result.plan.find(", behind ") != std::string::npos;
+    const bool hasCopies =
+        world->ranksPerNode() > 1 &&
+        (result.plan.starts_with("two_shot") || result.plan.starts_with("overlapped") ||
+         (options.op != OverlapOperator::GemmAllReduce && result.plan.starts_with("unfused") && !hasCollective));
     const uint32_t reported = hasCopies ? options.ranks : 0;
     for (uint32_t id = 0; id < reported; ++id) {
       auto overlap = runtime::overlapWithCopies(
