@@ -86,14 +86,17 @@ bool AllGatherGemm::usesOneLaunch(int64_t rows) const {
 }
 
 Schedule AllGatherGemm::scheduleFor(int64_t rows, int64_t columns) const {
-  PlanSizes sizes = {{"m", rows}, {"k", optionValues.depth}};
-  if (columns > 0)
-    sizes.emplace_back("n", columns);
-  return scheduleOf(choice.planFor(sizes), optionValues.schedule);
+  return scheduleOf(choice.planFor({{"m", rows}, {"n", columns}, {"k", optionValues.depth}}), optionValues.schedule);
 }
 
 bool AllGatherGemm::isSequence(int64_t rows) const {
-  return exchange && rows % world->numRanks() == 0 && scheduleFor(rows, /*columns=*/0) == Schedule::Unfused;
+  if (!exchange || rows % world->numRanks() != 0 ||
+      rows / world->numRanks() * optionValues.depth > exchange->options().maxElements)
+    return false;
+  PlanSizes sizes = {{"m", rows}, {"k", optionValues.depth}};
+  if (optionValues.columns > 0)
+    sizes.emplace_back("n", optionValues.columns);
+  return scheduleOf(choice.agreedPlanFor(sizes), optionValues.schedule) == Schedule::Unfused;
 }
 
 Status AllGatherGemm::makeCollective() {
@@ -110,7 +113,8 @@ Status AllGatherGemm::makeCollective() {
                                    {.kind = CollectiveKind::AllGather,
                                     .dtype = optionValues.dtype,
                                     .maxElements = ceilDivide(rows, int64_t{world->numRanks()}) * optionValues.depth,
-                                    .concurrentCalls = optionValues.concurrentCalls}));
+                                    .concurrentCalls = optionValues.concurrentCalls,
+                                    .gpu = optionValues.gpu}));
   return Status::ok();
 }
 
@@ -124,7 +128,7 @@ std::string AllGatherGemm::planText(int64_t rows, int64_t columns) const {
     }
     return plan.text();
   }
-  if (scheduleFor(rows, columns) == Schedule::Unfused)
+  if (isSequence(rows) || scheduleFor(rows, columns) == Schedule::Unfused)
     plan.form = TensorParallelForm::Unfused;
   plan.tile = tileFor(rows, columns);
   if (isSequence(rows))

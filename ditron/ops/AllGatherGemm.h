@@ -27,6 +27,8 @@ struct AllGatherGemmOptions {
   std::optional<DataType> resultType = std::nullopt; ///< Of C: bf16, fp16 or fp32; defaultResultType when not given.
   int64_t maxRows = 0;                               ///< Largest M (gathered rows) of any call; sizes the workspace.
   int64_t depth = 0;                                 ///< K.
+  /// N, where it is the same in all calls of all ranks: rows of the tables that ask for it then count in what ranks must agree on. 0: not known.
+  int64_t columns = 0;
   /// Signals per shard: more let tiles start earlier and cost more copies. 0: as the tables say for maxRows, or 1.
   uint32_t chunksPerRank = 0;
   /// For the order of tiles, never the result: 0, the nodes of the world; in a world of one node any number that divides the ranks.
@@ -79,7 +81,6 @@ private:
   /// Fills in what the options leave to the tables.
   void chooseOptions();
   bool usesOneLaunch(int64_t rows) const;
-  /// `columns`: 0 where ranks must agree.
   Schedule scheduleFor(int64_t rows, int64_t columns) const;
   /// Whether calls are the library's AllGather, then the product: two launches, no copies and no meeting.
   bool isSequence(int64_t rows) const;

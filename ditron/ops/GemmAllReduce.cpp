@@ -166,11 +166,14 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
     DITRON_RETURN_IF_ERROR(op.allocateTwoShot());
   const bool hasCollectiveTail = op.mostChunks > 1 && op.partialType() == resultType;
   if (hasCollectiveTail || op.anyForm([&](AllReduceForm form) { return op.isSequence(form); })) {
-    DITRON_ASSIGN_OR_RETURN(op.exchange, Collective::create(world, kernels,
-                                                            {.kind = CollectiveKind::AllReduce,
-                                                             .dtype = resultType,
-                                                             .maxElements = options.maxRows * options.columns,
-                                                             .concurrentCalls = options.concurrentCalls}));
+    DITRON_ASSIGN_OR_RETURN(op.exchange,
+                            Collective::create(world, kernels,
+                                               {.kind = CollectiveKind::AllReduce,
+                                                .dtype = resultType,
+                                                .maxElements = options.maxRows * options.columns,
+                                                .concurrentCalls = options.concurrentCalls,
+                                                .takenMultiprocessors = hasCollectiveTail ? op.mostBeside() + 1 : 0,
+                                                .gpu = options.gpu}));
   }
   op.keepPlans(world, operation, operandTypes(options.dtype, resultType, options.epilogue));
   return op;
@@ -249,9 +252,7 @@ AllReduceChoice GemmAllReduce::choiceFor(int64_t rows) const {
     choice.chunks = optionValues.chunks;
   if (optionValues.exchangeBlocks)
     choice.exchangeBlocks = optionValues.exchangeBlocks;
-  // Exchange blocks beside those of the product need a place of their own.
-  if (choice.form != AllReduceForm::TwoShot ||
-      world->rank(world->localRanks().front()).attributes().multiprocessors < 4)
+  if (choice.form != AllReduceForm::TwoShot || mostBeside() == 0)
     choice.chunks = 1;
   choice.chunks = std::min(choice.chunks, mostChunks);
   return choice;
@@ -497,11 +498,19 @@ KernelCall GemmAllReduce::gemmCall(const runtime::Rank &rank, const OperandPoint
 }
 
 uint32_t GemmAllReduce::blocksBeside(const runtime::Rank &rank, const Chunks &chunks) const {
-  const uint32_t multiprocessors = rank.attributes().multiprocessors;
   const uint32_t wanted = choiceFor(chunks.rows).exchangeBlocks;
-  return wanted
-             ? std::min(wanted, multiprocessors / 2)
-             : sparedMultiprocessors(tilesOf(tileFor(chunks.rows), chunks.rows, optionValues.columns), multiprocessors);
+  const int64_t tiles = tilesOf(tileFor(chunks.rows), chunks.rows, optionValues.columns);
+  return std::min(wanted ? wanted : sparedMultiprocessors(tiles, rank.attributes().multiprocessors), mostBeside());
+}
+
+uint32_t GemmAllReduce::mostBeside() const {
+  const uint32_t multiprocessors = world->rank(world->localRanks().front()).attributes().multiprocessors;
+  // A block of the last chunk's sums needs a place, too, and one is left for a product on which all of them wait.
+  const uint32_t places = (multiprocessors - 1) / optionValues.concurrentCalls;
+  uint32_t wanted = std::max(1u, multiprocessors / 11);
+  for (const AllReduceChoice &choice : choices)
+    wanted = std::max({wanted, choice.exchangeBlocks, optionValues.exchangeBlocks});
+  return places < 2 || multiprocessors < 4 ? 0 : std::min({wanted, multiprocessors / 2, places - 1});
 }
 
 KernelCall GemmAllReduce::exchangeCall(const runtime::Rank &rank, Exchange part, uint32_t chunk, runtime::Pointer out,

@@ -150,6 +150,8 @@ private:
                                                       const Chunks &chunks);
   /// Multiprocessors that the product leaves to the sums, where there are several chunks.
   uint32_t blocksBeside(const runtime::Rank &rank, const Chunks &chunks) const;
+  /// Of any call, with as many calls at once as options().concurrentCalls, which must leave each other places; 0: there is none for a second chunk.
+  uint32_t mostBeside() const;
 
   Options optionValues;
   runtime::World *world = nullptr;

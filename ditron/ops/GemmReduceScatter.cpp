@@ -138,7 +138,8 @@ Status GemmReduceScatter::makeCollective() {
                                    {.kind = CollectiveKind::ReduceScatter,
                                     .dtype = optionValues.typeOfResult(),
                                     .maxElements = ceilDivide(rows, int64_t{world->numRanks()}) * optionValues.columns,
-                                    .concurrentCalls = optionValues.concurrentCalls}));
+                                    .concurrentCalls = optionValues.concurrentCalls,
+                                    .gpu = optionValues.gpu}));
   return Status::ok();
 }
 

@@ -159,7 +159,11 @@ KeptPlans<ProductPlan>::Key PlannedProduct::keyOf(const ProductShape &shape, con
 Expected<ProductPlan> PlannedProduct::makePlan(runtime::Rank &rank, const OperandPointers &operands,
                                                const ProductShape &shape) {
   DITRON_ASSIGN_OR_RETURN(ProductPlan::Parts parts, makeParts(rank, operands, shape));
-  parts.sequence.setAgreedCall({agreement, rank.id(), fmt::format("{} rows", shape.rows)});
+  const runtime::AgreedCall agreed = {agreement, rank.id(), fmt::format("{} rows", shape.rows)};
+  if (parts.isBegunByExchange)
+    parts.exchange->plan.setAgreedCall(agreed);
+  else
+    parts.sequence.setAgreedCall(agreed);
   Plan plan;
   plan.state = std::make_shared<Plan::State>(Plan::State{operationName, types, std::move(parts)});
   return plan;

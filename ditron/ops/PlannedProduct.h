@@ -94,6 +94,7 @@ public:
     std::vector<OperandLaunch> launches; ///< Those of the sequence that take operands.
     runtime::CallSequence sequence;      ///< The caller's memory of its copies is the result.
     std::optional<Exchange> exchange;    ///< Behind the sequence.
+    bool isBegunByExchange = false;      ///< On all ranks; what the sequence has is perhaps this one's alone.
     std::optional<OperandLaunch> last;   ///< Behind the exchange.
     runtime::Buffer dense;               ///< An operand without gaps between its rows, for an exchange that needs that.
   };

@@ -91,6 +91,7 @@ Expected<ProductPlan::Parts> makeCollectiveThenProduct(runtime::KernelProvider &
   }
   DITRON_ASSIGN_OR_RETURN(Collective::Plan plan, allGather.plan(rank, shard, call.gathered, call.ownRows * depth));
   parts.exchange = {std::move(plan), own, call.gathered};
+  parts.isBegunByExchange = true;
   OperandPointers ofProduct = operands;
   ofProduct.pointers[static_cast<size_t>(Operand::A)] = call.gathered;
   DITRON_ASSIGN_OR_RETURN(parts.last, productLaunch(kernels, rank, call.problem, call.tile, ofProduct,

@@ -528,6 +528,26 @@ TEST_F(GemmAllReduceOperator, WrongOptionsAreRefused) {
 
 /// A block for each multiprocessor with about the same share of the weights, and bytes enough on their way; and places for the blocks of as
 /// many calls as there may be at once.
+TEST_F(GemmAllReduceOperator, SeveralChunksNeedPlacesForAllCallsAtOnce) {
+  if (!isSimulated())
+    GTEST_SKIP() << "a GPU has enough";
+  for (const auto &[sms, calls, chunks] : {std::tuple(4u, 1u, 3u), std::tuple(4u, 2u, 1u), std::tuple(5u, 2u, 3u),
+                                           std::tuple(8u, 3u, 3u), std::tuple(8u, 4u, 1u)}) {
+    WorldOptions options = seeded(1);
+    options.sms = sms;
+    start(2, options);
+    const auto op = GemmAllReduce::create(world(), sharedJit(),
+                                          {.maxRows = 96,
+                                           .columns = 32,
+                                           .form = AllReduceForm::TwoShot,
+                                           .chunks = 3,
+                                           .tile = {.blockM = 32, .blockN = 32, .blockK = 32},
+                                           .concurrentCalls = calls});
+    ASSERT_OK(op);
+    EXPECT_THAT(op->planText(96), HasSubstr(fmt::format("chunks {}", chunks))) << sms << " SMs, " << calls << " calls";
+  }
+}
+
 TEST(GemmAllReduceOperatorChoice, TilesFillTheGpu) {
   runtime::DeviceAttributes h200;
   h200.multiprocessors = 132;

@@ -603,6 +603,38 @@ TEST_F(Operators, ComputationAndCommunicationOverlap) {
   }
 }
 
+/// Unfused calls begin with a collective, in front of which a rank whose rows have gaps copies them.
+TEST_F(Operators, UnfusedCallsOfDifferentSizesAreRefusedByTheOperator) {
+  if (!isSimulated())
+    GTEST_SKIP() << "needs the simulator";
+  constexpr int64_t n = 32, k = 16, gap = 8;
+  std::vector<Buffer> kept;
+  const auto operand = [&](int64_t elements, uint32_t r) -> Pointer {
+    return kept.emplace_back(zeros(DataType::F32, elements, "operand", r)).pointer();
+  };
+  const auto callOf = [&](int64_t rowsOfFirst, int64_t strideOfFirst) -> Status {
+    kept.clear();
+    start(2);
+    DITRON_ASSIGN_OR_RETURN(
+        AllGatherGemm op,
+        AllGatherGemm::create(world(), sharedJit(),
+                              {.dtype = DataType::F32, .maxRows = 96, .depth = k, .schedule = Schedule::Unfused}));
+    for (const int64_t rows : {int64_t{96}, int64_t{95}})
+      for (uint32_t r = 0; r < 2; ++r) {
+        const bool isOther = r == 0 && rows == 96;
+        const int64_t stride = isOther ? strideOfFirst : k;
+        DITRON_RETURN_IF_ERROR(op.enqueue(rank(r), rank(r).stream(), operand(48 * stride, r), operand(k * n, r),
+                                          operand(96 * n, r), isOther ? rowsOfFirst : rows, n, {}, {.a = stride}));
+      }
+    return world().synchronize();
+  };
+  EXPECT_OK(callOf(96, k));
+  EXPECT_OK(callOf(96, k + gap)); // strides may differ between ranks
+  for (const int64_t other : {95, 92})
+    EXPECT_THAT(callOf(other, k).message(), AllOf(HasSubstr("AllGatherGemm: call 1 of rank"), HasSubstr("96 rows"),
+                                                  HasSubstr(std::to_string(other) + " rows")));
+}
+
 TEST_F(Operators, WrongOptionsAreRefused) {
   REQUIRE_RANKS(4);
   start(4);

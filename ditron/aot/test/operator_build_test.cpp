@@ -382,8 +382,21 @@ TEST(OperatorBuild, realGpusNeedNone) {
   }
   ASSERT_EQ(built->plans.size(), 1u);
   EXPECT_EQ(built->plans[0].plan, "overlapped 128x128x64 warps 8 stages 3 group 8 chunks 1");
-  // The gathered rows; and twice, for even and odd calls, those of calls of up to 128 rows, which are one launch.
-  EXPECT_EQ(built->plans[0].workspaceBytes, (1024u + 2 * 128) * 1024 * 2);
+  // The gathered rows; twice, for even and odd calls, those of calls of up to 128 rows, which are one launch; and the AllGather of some hundred rows.
+  EXPECT_GE(built->plans[0].workspaceBytes, (1024u + 2 * 128) * 1024 * 2);
+  EXPECT_LE(built->plans[0].workspaceBytes, (1024u + 2 * 128) * 1024 * 2 + (64u << 20));
+}
+
+/// A package has the collective that the GPU asks for, not that of the simulated GPUs it is built with.
+TEST(OperatorBuild, collectivesInsideOperatorsAreThoseOfTheGpu) {
+  for (const auto &[op, unfused] :
+       {std::pair("ag_gemm", "unfused=1"), std::pair("gemm_rs", "unfused=1"), std::pair("gemm_ar", "form=unfused")}) {
+    Expected<package::Package> built =
+        buildFor(op, fmt::format("m=512 n=64 k=64 ranks=4 dtype=fp32 gpu=H200 {}", unfused), "cuda:sm_90a");
+    ASSERT_EQ(messageOf(built.status()), "ok") << op;
+    // Of up to half of its multiprocessors; simulated GPUs have blocks of 4 warps.
+    EXPECT_THAT(built->plans.at(0).plan, testing::ContainsRegex("packets 6[46] 16")) << op;
+  }
 }
 
 TEST(OperatorBuild, aShapeThatWasNotBuiltIsAnErrorWithACommand) {

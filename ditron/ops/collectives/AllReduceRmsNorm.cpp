@@ -52,7 +52,7 @@ Expected<AllReduceRmsNorm> AllReduceRmsNorm::create(runtime::World &world, runti
     DITRON_ASSIGN_OR_RETURN(op.rowsOfTable,
                             collectivePlanRows(CollectiveKind::AllReduce, gpu, world.numRanks(), options.dtype));
   }
-  leavePlacesFor(options.concurrentCalls, world, op.rowsOfTable);
+  leavePlacesFor(options.concurrentCalls, 0, world, op.rowsOfTable);
   DITRON_RETURN_IF_ERROR(op.allocate());
   op.kept.resize(world.numRanks());
   for (uint32_t id : world.localRanks())

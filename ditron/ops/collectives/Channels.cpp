@@ -57,12 +57,14 @@ Expected<PairPlan> readPairPlan(std::string_view gpu, uint32_t numRanks) {
       fmt::format("plans of collectives: all_to_all has no row of the form chunks on {} with {} ranks", gpu, numRanks));
 }
 
-void leavePlacesFor(uint32_t concurrentCalls, runtime::World &world, std::vector<CollectivePlanRow> &rows) {
+void leavePlacesFor(uint32_t concurrentCalls, uint32_t taken, runtime::World &world,
+                    std::vector<CollectivePlanRow> &rows) {
   if (concurrentCalls <= 1)
     return;
   const uint32_t multiprocessors = world.rank(world.localRanks().front()).attributes().multiprocessors;
+  const uint32_t part = multiprocessors / concurrentCalls, left = part > taken ? part - taken : 0;
   for (CollectivePlanRow &row : rows)
-    row.plan.blocks = std::clamp(multiprocessors / concurrentCalls, 1u, row.plan.blocks);
+    row.plan.blocks = std::clamp(left, 1u, row.plan.blocks);
 }
 
 Expected<std::vector<runtime::Buffer>> allocateCounters(runtime::World &world, uint32_t blocks, std::string_view name) {

@@ -34,8 +34,10 @@ struct PairPlan {
 Expected<PairPlan> readPairPlan(std::string_view gpu, uint32_t numRanks);
 
 /// Plans of calls of which so many run at once on the world's GPUs, whose blocks must all find a place: no more blocks than a call's part
-/// of the multiprocessors, the same on all ranks. One call alone may have any number: its blocks start in the order of their numbers.
-void leavePlacesFor(uint32_t concurrentCalls, runtime::World &world, std::vector<CollectivePlanRow> &rows);
+/// of the multiprocessors, less what other kernels of the call have `taken`, the same on all ranks. One call alone may have any number: its blocks start in
+/// the order of their numbers.
+void leavePlacesFor(uint32_t concurrentCalls, uint32_t taken, runtime::World &world,
+                    std::vector<CollectivePlanRow> &rows);
 /// For each rank of this process i64 [blocks] of its own, zeros.
 Expected<std::vector<runtime::Buffer>> allocateCounters(runtime::World &world, uint32_t blocks, std::string_view name);
 

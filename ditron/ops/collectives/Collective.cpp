@@ -95,7 +95,7 @@ Expected<Collective> Collective::create(runtime::World &world, runtime::KernelPr
     DITRON_ASSIGN_OR_RETURN(op.rows,
                             collectivePlanRows(options.kind, gpu, world.numRanks(), options.dtype, world.numNodes()));
   }
-  leavePlacesFor(options.concurrentCalls, world, op.rows);
+  leavePlacesFor(options.concurrentCalls, options.takenMultiprocessors, world, op.rows);
   std::string tables;
   for (const CollectivePlanRow &row : op.rows)
     tables += fmt::format("{}{} up to {} bytes", tables.empty() ? "" : ", ", row.plan.text(), row.mostBytes);
@@ -233,6 +233,11 @@ Status Collective::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime
                               },
                               [&] { return plan(rank, in, out, elements); }));
   return found->enqueue(stream, in, out);
+}
+
+void Collective::Plan::setAgreedCall(const runtime::AgreedCall &call) {
+  if (state->call)
+    state->call->sequence.setAgreedCall(call);
 }
 
 Status Collective::Plan::enqueue(runtime::Stream &stream, runtime::Pointer in, runtime::Pointer out) {

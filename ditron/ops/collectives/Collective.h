@@ -46,6 +46,7 @@ struct CollectiveOptions {
   /// Calls of so many operators at once, on streams that nothing orders, must find places for all of their blocks, or could wait for
   /// each other forever. With more than 1 a call has no more blocks than its part of the multiprocessors.
   uint32_t concurrentCalls = 1;
+  uint32_t takenMultiprocessors = 0; ///< Of that part, by other kernels of each such operator.
   /// Instead of what the table says, for tuners and tests. Every rank must give the same.
   std::optional<CollectivePlan> plan = std::nullopt;
   /// The device's name by which the table is read, instead of that of this process's first rank: for builds ahead of time.
@@ -74,6 +75,8 @@ public:
     /// In place: `out` may be `in` for AllReduce, AllToAll and Broadcast; `in` may be the own part of `out` (AllGather), `out`
     /// the own part of `in` (ReduceScatter). Other overlaps are undefined. Addresses are multiples of 16 bytes.
     Status enqueue(runtime::Stream &stream, runtime::Pointer in, runtime::Pointer out);
+    /// For an operator whose calls begin with this one: they are agreed on as its own, and no longer as the collective's.
+    void setAgreedCall(const runtime::AgreedCall &call);
 
   private:
     friend class Collective;

@@ -89,7 +89,8 @@ public:
     for (const Word &word : plan)
       row.plan += (row.plan.empty() ? "" : " ") + std::string(word.text);
     // A row for any number of ranks may be one that some numbers of them cannot have.
-    if (Status status = op->verify(row.op, row.plan, row.ranks && !row.isMostRanks ? *row.ranks : 1, std::nullopt); !status.isOk())
+    if (Status status = op->verify(row.op, row.plan, row.ranks && !row.isMostRanks ? *row.ranks : 1, std::nullopt);
+        !status.isOk())
       return wrong(plan.front().column, std::string(status.message()));
     return std::optional(std::move(row));
   }
@@ -319,7 +320,10 @@ PlanChoice PlanChoice::of(const PlanKey &key, const std::vector<PlanTable> &tabl
   return choice;
 }
 
-const PlanRow *PlanChoice::find(const PlanSizes &sizes) const {
+const PlanRow *PlanChoice::find(const PlanSizes &sizes, bool givenOnly) const {
+  const auto isGiven = [&](const PlanSize &own) {
+    return std::ranges::any_of(sizes, [&](const auto &size) { return size.first == own.name; });
+  };
   if (!entries)
     return nullptr;
   const Entry *best = nullptr;
@@ -327,7 +331,7 @@ const PlanRow *PlanChoice::find(const PlanSizes &sizes) const {
   for (const Entry &entry : *entries) {
     if (best && !entry.isAsSpecificAs(*best))
       break;
-    if (!fits(entry.row, sizes))
+    if (!fits(entry.row, sizes) || (givenOnly && !std::ranges::all_of(entry.row.sizes, isGiven)))
       continue;
     const double own = distance(entry.row, sizes);
     if (!best || own < leastDistance) {

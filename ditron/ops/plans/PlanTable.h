@@ -120,8 +120,8 @@ public:
   /// From these tables; the first go before the others.
   static PlanChoice of(const PlanKey &key, const std::vector<PlanTable> &tables);
 
-  /// Null where no row fits.
-  const PlanRow *find(const PlanSizes &sizes) const;
+  /// Null where no row fits. `givenOnly`: rows that ask for a size which is not given do not.
+  const PlanRow *find(const PlanSizes &sizes, bool givenOnly = false) const;
   /// Ascending: as the size `name` grows and the `others` stay, find() changes its mind only behind one of these.
   std::vector<int64_t> limitsOf(std::string_view name, const PlanSizes &others = {}) const;
 

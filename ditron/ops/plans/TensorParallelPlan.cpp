@@ -31,8 +31,8 @@ bool hasForm(std::string_view op, TensorParallelForm form) {
 }
 
 /// None where no row fits. The operator of a row has read its plan already.
-std::optional<TensorParallelPlan> planOf(const PlanChoice &choice, const PlanSizes &sizes) {
-  const PlanRow *row = choice.find(sizes);
+std::optional<TensorParallelPlan> planOf(const PlanChoice &choice, const PlanSizes &sizes, bool givenOnly = false) {
+  const PlanRow *row = choice.find(sizes, givenOnly);
   if (!row)
     return std::nullopt;
   auto plan = parseTensorParallelPlan(row->op, row->plan);
@@ -134,6 +134,10 @@ Expected<TensorParallelChoice> TensorParallelChoice::create(runtime::World &worl
 
 std::optional<TensorParallelPlan> TensorParallelChoice::planFor(const PlanSizes &sizes) const {
   return setting.plan ? setting.plan : planOf(tables, sizes);
+}
+
+std::optional<TensorParallelPlan> TensorParallelChoice::agreedPlanFor(const PlanSizes &sizes) const {
+  return setting.plan ? setting.plan : planOf(tables, sizes, /*givenOnly=*/true);
 }
 
 std::vector<RowsPlan> TensorParallelChoice::byRows(const PlanSizes &others) const {

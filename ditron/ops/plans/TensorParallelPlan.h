@@ -82,6 +82,8 @@ public:
 
   /// None where the tables have no row.
   std::optional<TensorParallelPlan> planFor(const PlanSizes &sizes) const;
+  /// By rows of the tables that ask for no other sizes: what all ranks find, though sizes that are not given differ between them.
+  std::optional<TensorParallelPlan> agreedPlanFor(const PlanSizes &sizes) const;
   std::vector<RowsPlan> byRows(const PlanSizes &others) const;
   /// The most rows, up to `most`, of calls whose plan (none where the tables have no row) `predicate` accepts; 0: there are none.
   template <typename Predicate>

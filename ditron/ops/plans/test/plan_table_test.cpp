@@ -129,6 +129,16 @@ TEST(PlanTable, MoreSizesGoBeforeFewer) {
   EXPECT_EQ(choice.find({{"m", 9}, {"n", 100}})->plan, "pointers 64x64x32");
 }
 
+TEST(PlanTable, SizesThatAreNotGivenFitAllRowsOrNone) {
+  const PlanTable table =
+      *PlanTable::parse("ag_gemm * * * m<=100 n<=16 : unfused\nag_gemm * * * m<=200 : overlapped\n", "f");
+  const PlanChoice choice = PlanChoice::of({"ag_gemm", "x", 2}, {table});
+  EXPECT_EQ(choice.find({{"m", 50}})->plan, "unfused");
+  EXPECT_EQ(choice.find({{"m", 50}}, /*givenOnly=*/true)->plan, "overlapped");
+  EXPECT_EQ(choice.find({{"m", 50}, {"n", 8}}, true)->plan, "unfused");
+  EXPECT_EQ(choice.find({{"n", 8}}, true), nullptr);
+}
+
 TEST(PlanTable, ADevicesNameIsMatchedWithoutBlanks) {
   const PlanTable table = tableOf("gemm H100_80GB 1 * : pointers 64x64x32\n");
   EXPECT_NE(planOf(PlanChoice::of({"gemm", "NVIDIA H100 80GB HBM3", 1}, {table}), {}), nullptr);
