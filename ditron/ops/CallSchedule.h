@@ -3,7 +3,7 @@
 // The order of an overlapped GEMM's work, as plain functions of its sizes: what a rank sends to whom in which order, which tile comes
 // when, which chunks a tile waits for, how many tiles complete a segment. The operators enqueue by it, and predictions
 // (ditron/predict) run it in virtual time. The orders of tiles are those of the device code (kernels/tensor_parallel_gemm), which has
-// the reasons; tests/e2e/swizzle_test.cpp holds both against each other.
+// the reasons; tests/e2e/tensor_parallel/swizzle_test.cpp holds both against each other.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_OPS_CALLSCHEDULE_H

@@ -1,7 +1,7 @@
 """Three overlapped kernels written with the tile-centric primitives (TileLink, section 5, figures 4 to 6).
 
 Each shows another combination: communication by blocks of the same launch or by the copy engine, affine or table maps, a
-producer and a consumer on one rank or tiles of one operator handed from rank to rank. Host side: tests/e2e/tile_link_test.cpp; the words
+producer and a consumer on one rank or tiles of one operator handed from rank to rank. Host side: tests/e2e/distributed/tile_link_test.cpp; the words
 of a channel belong to ops::TileChannel, which also begins every call.
 """
 import triton

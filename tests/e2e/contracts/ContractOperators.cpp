@@ -3,7 +3,7 @@
 // One adapter per operator, which says how it is called and what must come out, and the table with an entry for each of its forms.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "MoeModel.h"
+#include "moe/MoeModel.h"
 #include "contracts/ContractAdapters.h"
 #include "ditron/ops/AllGatherGemm.h"
 #include "ditron/ops/GemmAllReduce.h"

@@ -4,7 +4,7 @@
 // and on several.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "TokenAttentionModel.h"
+#include "attention/TokenAttentionModel.h"
 #include "contracts/ContractAdapters.h"
 #include "ditron/ops/Reference.h"
 #include "ditron/ops/sequence_parallel/AllGatherAttention.h"

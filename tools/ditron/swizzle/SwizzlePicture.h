@@ -2,7 +2,7 @@
 //
 // What `ditron swizzle` draws: for each rank, in the order in which its blocks take them, the tiles of its product, and whose rows they have
 // (DITRON, figures 11 to 15: a row for each rank, a column for each step). The orders are those by which the operators and
-// predictions go (ditron/ops/CallSchedule.h); tests/e2e/swizzle_test.cpp holds them against running kernels.
+// predictions go (ditron/ops/CallSchedule.h); tests/e2e/tensor_parallel/swizzle_test.cpp holds them against running kernels.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TOOLS_DITRON_SWIZZLEPICTURE_H

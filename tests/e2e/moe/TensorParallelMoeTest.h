@@ -3,7 +3,7 @@
 #define DITRON_TESTS_E2E_TENSORPARALLELMOETEST_H
 
 #include "KernelTest.h"
-#include "MoeModel.h"
+#include "moe/MoeModel.h"
 #include "ditron/ops/layers/TensorParallelMoe.h"
 
 namespace ditron::e2e {

@@ -5,7 +5,7 @@
 // K and V, norm, rotation, bias, tokens dealt out and replicated; what is refused.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "AttentionLayerModel.h"
+#include "attention/AttentionLayerModel.h"
 #include "ditron/ops/layers/TensorParallelAttention.h"
 
 #include <fmt/format.h>

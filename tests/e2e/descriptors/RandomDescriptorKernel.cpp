@@ -4,7 +4,7 @@
 // (rows and offsets at multiples of 16 bytes, or of 16 where they are arguments); the others may lie anywhere.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "DescriptorKernel.h"
+#include "descriptors/DescriptorKernel.h"
 
 #include <algorithm>
 

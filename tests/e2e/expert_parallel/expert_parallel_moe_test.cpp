@@ -1,5 +1,5 @@
 //===- expert_parallel_moe_test.cpp - ExpertParallelMoe against a plain reference -------------------------------------------===//
-#include "ExpertParallelMoeTest.h"
+#include "expert_parallel/ExpertParallelMoeTest.h"
 
 namespace ditron::e2e {
 namespace {

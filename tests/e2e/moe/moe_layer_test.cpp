@@ -1,5 +1,5 @@
 //===- moe_layer_test.cpp - TensorParallelMoe against a plain reference -----------------------------------------------------===//
-#include "TensorParallelMoeTest.h"
+#include "moe/TensorParallelMoeTest.h"
 #include "ditron/jit/Jit.h"
 
 namespace ditron::e2e {

@@ -3,7 +3,7 @@
 // See DescriptorKernel.h. The random kernels are in RandomDescriptorKernel.cpp.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "DescriptorKernel.h"
+#include "descriptors/DescriptorKernel.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -5,7 +5,7 @@
 // the backward behind either forward; what is refused.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "TokenAttentionModel.h"
+#include "attention/TokenAttentionModel.h"
 #include "ditron/ops/Reference.h"
 #include "ditron/ops/sequence_parallel/AllGatherAttention.h"
 #include "ditron/ops/sequence_parallel/RingAttention.h"

@@ -9,7 +9,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
-#include "ScalarModel.h"
+#include "language/ScalarModel.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 //===- ScalarModel.cpp - The language's scalar arithmetic in plain C++ ------------------------------------------------===//
-#include "ScalarModel.h"
+#include "language/ScalarModel.h"
 
 #include <algorithm>
 #include <cmath>

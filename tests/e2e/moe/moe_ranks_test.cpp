@@ -5,7 +5,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
-#include "MoeReference.h"
+#include "moe/MoeReference.h"
 #include "ditron/jit/Jit.h"
 #include "ditron/ops/Reference.h"
 #include "ditron/ops/moe/AllGatherMoe.h"

@@ -4,7 +4,7 @@
 // replayed; over ranks with and without keys, slow ranks, two groups; what is refused. Against plain loops.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "AttentionDecodeModel.h"
+#include "attention/AttentionDecodeModel.h"
 #include "ditron/ops/Reference.h"
 #include "ditron/ops/attention_decode/AttentionDecode.h"
 #include "ditron/ops/attention_decode/ShardedAttentionDecode.h"

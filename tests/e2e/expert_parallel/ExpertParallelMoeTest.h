@@ -2,8 +2,8 @@
 #ifndef DITRON_TESTS_E2E_EXPERTPARALLELMOETEST_H
 #define DITRON_TESTS_E2E_EXPERTPARALLELMOETEST_H
 
-#include "MoeModel.h"
-#include "TransferTest.h"
+#include "moe/MoeModel.h"
+#include "collectives/TransferTest.h"
 #include "ditron/ops/layers/ExpertParallelMoe.h"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 #ifndef DITRON_TESTS_E2E_MOEMODELGRADIENTS_H
 #define DITRON_TESTS_E2E_MOEMODELGRADIENTS_H
 
-#include "MoeModel.h"
+#include "moe/MoeModel.h"
 
 namespace ditron::e2e {
 

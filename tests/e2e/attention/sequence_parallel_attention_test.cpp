@@ -4,7 +4,7 @@
 // replayed with a slow rank; normed and rotated heads; steps of decoding with keys of all ranks; what is refused.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "AttentionLayerModel.h"
+#include "attention/AttentionLayerModel.h"
 #include "ditron/ops/layers/SequenceParallelAttention.h"
 
 #include <fmt/format.h>

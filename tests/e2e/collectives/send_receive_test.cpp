@@ -4,7 +4,7 @@
 // sizes that differ between the ends; messages that nobody receives. What ranks store before a barrier must be seen behind it.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "TransferTest.h"
+#include "collectives/TransferTest.h"
 #include "ditron/ops/collectives/Barrier.h"
 #include "ditron/ops/collectives/SendReceive.h"
 

@@ -5,7 +5,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
-#include "TokenAttentionModel.h"
+#include "attention/TokenAttentionModel.h"
 #include "ditron/ops/Reference.h"
 #include "ditron/ops/sequence_parallel/AllGatherAttention.h"
 

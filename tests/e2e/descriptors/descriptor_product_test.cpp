@@ -4,7 +4,7 @@
 // exact products of small integers. DESCRIPTOR_PRODUCTS=1000 runs so many instead of a few dozen.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "DescriptorKernel.h"
+#include "descriptors/DescriptorKernel.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -4,8 +4,8 @@
 // orders of the weights, the plan, the schedule, and what came before.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ExpertChoice.h"
-#include "ExpertParallelMoeTest.h"
+#include "expert_parallel/ExpertChoice.h"
+#include "expert_parallel/ExpertParallelMoeTest.h"
 #include "ditron/ops/expert_parallel/FusedExpertParallel.h"
 
 #include <cstdlib>

@@ -7,7 +7,7 @@
 // DESCRIPTOR_CASES=5000 runs so many random kernels instead of a few hundred; GTEST_TOTAL_SHARDS spreads them over processes.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "DescriptorKernel.h"
+#include "descriptors/DescriptorKernel.h"
 
 #include <fmt/format.h>
 

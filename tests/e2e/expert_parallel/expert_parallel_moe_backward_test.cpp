@@ -1,6 +1,6 @@
 //===- expert_parallel_moe_backward_test.cpp - Gradients of ExpertParallelMoe against a plain reference ---------------------===//
-#include "ExpertParallelMoeTest.h"
-#include "MoeModelGradients.h"
+#include "expert_parallel/ExpertParallelMoeTest.h"
+#include "moe/MoeModelGradients.h"
 #include "ditron/ops/layers/ExpertParallelMoeBackward.h"
 
 namespace ditron::e2e {

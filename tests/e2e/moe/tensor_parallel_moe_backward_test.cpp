@@ -1,6 +1,6 @@
 //===- tensor_parallel_moe_backward_test.cpp - Gradients of TensorParallelMoe against a plain reference ---------------------===//
-#include "MoeModelGradients.h"
-#include "TensorParallelMoeTest.h"
+#include "moe/MoeModelGradients.h"
+#include "moe/TensorParallelMoeTest.h"
 #include "ditron/ops/layers/TensorParallelMoeBackward.h"
 
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 // ranks; calls after each other with other counts, also replayed from one graph; sizes that cannot be.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "TransferTest.h"
+#include "collectives/TransferTest.h"
 #include "ditron/ops/collectives/AllToAllV.h"
 
 #include <fmt/format.h>

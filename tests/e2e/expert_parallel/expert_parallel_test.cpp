@@ -5,8 +5,8 @@
 // graphs; sending and receiving apart; any schedule.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ExpertChoice.h"
-#include "TransferTest.h"
+#include "expert_parallel/ExpertChoice.h"
+#include "collectives/TransferTest.h"
 #include "ditron/ops/Reference.h"
 #include "ditron/ops/expert_parallel/ExpertParallel.h"
 #include "ditron/sim/Machine.h"
