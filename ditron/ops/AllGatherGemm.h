@@ -42,7 +42,7 @@ struct AllGatherGemmOptions {
   /// Calls of at most so many rows are one launch (OneLaunchGather.h), which begins with no meeting of the ranks; at most 128. 0: none. Where
   /// a rank's columns are too many tiles for that, the call is an error: all ranks make calls of the same kind. Not given: by the tables.
   std::optional<int64_t> oneLaunchRows = std::nullopt;
-  uint32_t concurrentCalls = 2;                              ///< Of one launch: OneLaunchOptions.
+  uint32_t concurrentCalls = 2; ///< Of one launch (OneLaunchOptions), and of the collective of unfused calls.
   std::optional<OneLaunchTile> oneLaunchTile = std::nullopt; ///< Instead of the chosen one.
   /// Of all calls instead of what the tables say, for tuners and tests. Every rank must give the same.
   std::optional<TensorParallelPlan> plan = std::nullopt;

@@ -169,18 +169,6 @@ CudaDevice::~CudaDevice() {
   driver.primaryContextRelease(options.ordinal);
 }
 
-Status CudaDevice::destroyIdleStreams() {
-  std::lock_guard lock(mutex);
-  const auto idle = std::ranges::partition(
-      leftStreams, [this](StreamRef stream) { return driver.streamQuery(stream) == errorNotReady; });
-  Status destroyed;
-  for (StreamRef stream : idle)
-    if (const Result result = driver.streamDestroy(stream); destroyed.isOk())
-      destroyed = driver.check(result, "cannot destroy a stream");
-  leftStreams.erase(idle.begin(), idle.end());
-  return destroyed;
-}
-
 bool CudaDevice::completesBeforeLeaving() {
   constexpr double secondsForTheLost = 1, mostSeconds = 10;
   if (!context)
@@ -188,7 +176,7 @@ bool CudaDevice::completesBeforeLeaving() {
   const double limit = system->timeLimitSeconds > 0 ? std::min(system->timeLimitSeconds, mostSeconds) : mostSeconds;
   ContextScope scope(driver, context);
   const auto isBusy = [this](StreamRef stream) { return driver.streamQuery(stream) == errorNotReady; };
-  std::vector<StreamRef> busy = leftStreams;
+  std::vector<StreamRef> busy(leftStreams.begin(), leftStreams.end());
   for (const auto &[handle, state] : streams)
     busy.push_back(streamRef(handle));
   const auto began = std::chrono::steady_clock::now();
@@ -371,12 +359,16 @@ Expected<runtime::StreamHandle> CudaDevice::createStream(std::string_view name, 
 Status CudaDevice::destroyStream(runtime::StreamHandle stream) {
   auto destroy = [this, stream]() -> Status {
     ContextScope scope(driver, context);
-    {
-      std::lock_guard lock(mutex);
-      streams.erase(stream);
-      leftStreams.push_back(streamRef(stream));
-    }
-    return destroyIdleStreams();
+    std::lock_guard lock(mutex);
+    streams.erase(stream);
+    // Whether work is left on it is asked at the end only: to ask would break a capture that another library makes meanwhile.
+    constexpr size_t mostLeft = 16;
+    leftStreams.push_back(streamRef(stream));
+    if (leftStreams.size() <= mostLeft)
+      return Status::ok();
+    const StreamRef oldest = leftStreams.front();
+    leftStreams.pop_front();
+    return driver.check(driver.streamDestroy(oldest), "cannot destroy a stream");
   };
   if (abandoned || system->hasEnded()) {
     std::lock_guard lock(mutex);

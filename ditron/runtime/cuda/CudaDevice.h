@@ -26,6 +26,7 @@
 #include "ditron/runtime/cuda/PublishedWaits.h"
 #include "ditron/runtime/cuda/VirtualHeap.h"
 
+#include <deque>
 #include <unordered_map>
 
 namespace ditron::cuda {
@@ -111,8 +112,6 @@ public:
 
   /// Leaves everything to the end of the process.
   void abandon();
-  /// Of leftStreams. In the device's context.
-  Status destroyIdleStreams();
   /// Waits for what is still on the GPU, some seconds, and fewer once a process has died that it may be waiting for. False: it goes on for ever, or
   /// for longer.
   bool completesBeforeLeaving();
@@ -242,7 +241,7 @@ private:
   std::mutex mutex; ///< For all below; never held while the driver may wait for GPUs.
   std::map<runtime::StreamHandle, StreamState> streams;
   std::vector<EventRef> events;
-  std::vector<StreamRef> leftStreams; ///< Of owners that are gone, with work on them perhaps.
+  std::deque<StreamRef> leftStreams; ///< Of owners that are gone, the newest ones, with work on them perhaps.
   /// What has been encoded; repeated launches mostly describe the same tensors.
   std::unordered_map<runtime::TensorMapDescription, runtime::TensorMap, runtime::TensorMapHash> tensorMaps;
   std::atomic<bool> abandoned = false; ///< Not under the lock.
