@@ -264,7 +264,7 @@ int main(int count, char **arguments) {
     options.callGraphs = false;
     Context oneByOne = Context::create(options).value();
     for (ditron_operator_kind_t kind : {DITRON_ALL_GATHER_GEMM, DITRON_GEMM_REDUCE_SCATTER})
-      for (int64_t m : {64, 1024})
+      for (int64_t m : {64, 2048})
         if (kind == DITRON_ALL_GATHER_GEMM || !standInLog()) // its kernels open no gates, so that the other would wait for ever
           operators(context, oneByOne, kind, m);
     return 0;

@@ -92,8 +92,8 @@ bool CudaDevice::isCapturing(runtime::StreamHandle stream) const {
 
 Status CudaDevice::launchGraph(runtime::StreamHandle stream, runtime::GraphHandle graph) {
   DITRON_RETURN_IF_ERROR(system->status());
-  // Nobody says how many entries a graph takes of the queues, and some take most of them.
-  DITRON_RETURN_IF_ERROR(pace(streamRef(stream), paceOperations));
+  // Nobody says how many entries a graph takes of the queues; of calls with many copies twenty did not fit.
+  DITRON_RETURN_IF_ERROR(pace(streamRef(stream), paceOperations / 4));
   if (const Entry entry(*this); entry.mayGo())
     return launchGraphNow(streamRef(stream), graph);
   return hold({.order = {.stream = streamRef(stream), .graph = graph.get()},

@@ -133,7 +133,7 @@ TEST_F(ContractShapes, Random) {
         calls[i].check(fmt::format("call {}", i));
     }();
     failed += testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count() > failuresBefore;
-    if (number % 100 == 99 && cases > 100)
+    if (number % 25 == 24 && cases > 100)
       std::printf("%llu cases\n", static_cast<unsigned long long>(number + 1 - first)), std::fflush(stdout);
   }
 }
