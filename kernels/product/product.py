@@ -45,8 +45,8 @@ def exact_depth(BLOCK_K: tl.constexpr):
 
 @triton.jit
 def can_fetch_ahead(element: tl.constexpr, B_TRANSPOSED: tl.constexpr):
-    """For warp_specialize: Hopper's tensor cores read 8-bit operands along K only."""
-    return B_TRANSPOSED or element.primitive_bitwidth > 8
+    """For warp_specialize: Hopper's tensor cores read operands along K only, but for those of 16 bits."""
+    return B_TRANSPOSED or element.primitive_bitwidth == 16
 
 
 @triton.jit
