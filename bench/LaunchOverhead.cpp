@@ -234,7 +234,8 @@ void print(const char *what, Calls &calls, uint32_t ranks, const std::function<v
 void operators(Context &context, Context &oneByOne, ditron_operator_kind_t kind, int64_t m) {
   const uint32_t ranks = context.ranks();
   std::printf("%s m=%lld n=4096 k=1024, %u ranks from one thread, host time of a call on all:\n",
-              kind == DITRON_ALL_GATHER_GEMM ? "AllGather+GEMM" : "GEMM+ReduceScatter", static_cast<long long>(m), ranks);
+              kind == DITRON_ALL_GATHER_GEMM ? "AllGather+GEMM" : "GEMM+ReduceScatter", static_cast<long long>(m),
+              ranks);
   {
     Calls calls(context, kind, m);
     int turn = 0;
@@ -265,7 +266,8 @@ int main(int count, char **arguments) {
     Context oneByOne = Context::create(options).value();
     for (ditron_operator_kind_t kind : {DITRON_ALL_GATHER_GEMM, DITRON_GEMM_REDUCE_SCATTER})
       for (int64_t m : {64, 2048})
-        if (kind == DITRON_ALL_GATHER_GEMM || !standInLog()) // its kernels open no gates, so that the other would wait for ever
+        if (kind == DITRON_ALL_GATHER_GEMM ||
+            !standInLog()) // its kernels open no gates, so that the other would wait for ever
           operators(context, oneByOne, kind, m);
     return 0;
   } catch (const ditron::Error &error) {

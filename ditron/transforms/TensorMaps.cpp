@@ -157,7 +157,8 @@ static int64_t divisorOf(Value value, int depth = 0) {
     auto sum = loop.getTiedLoopYieldedValue(argument)->get().getDefiningOp<arith::AddIOp>();
     if (!sum || (sum.getLhs() != argument && sum.getRhs() != argument))
       return 1;
-    return std::gcd(of(loop.getTiedLoopInit(argument)->get()), of(sum.getLhs() == argument ? sum.getRhs() : sum.getLhs()));
+    return std::gcd(of(loop.getTiedLoopInit(argument)->get()),
+                    of(sum.getLhs() == argument ? sum.getRhs() : sum.getLhs()));
   }
   Operation *op = value.getDefiningOp();
   if (isa<arith::MulIOp>(op))

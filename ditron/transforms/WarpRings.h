@@ -25,7 +25,7 @@ struct Ring {
   mlir::Block *block = nullptr;
   llvm::SmallVector<tile::DescriptorLoadOp> loads; ///< At least one.
   llvm::SmallVector<tile::LoadOp> gathers;         ///< Through pointers; by all threads of the producer.
-  llvm::SmallVector<tile::DotOp> dots; ///< In program order; in `block` or inside it.
+  llvm::SmallVector<tile::DotOp> dots;             ///< In program order; in `block` or inside it.
   int64_t slots = 1;
   size_t group = 0;     ///< Rings of one group are loops one after the other, and use the same slots and mbarriers.
   bool isAsync = false; ///< One iteration's dots stay in flight during the next; all of them stand in `block` then.

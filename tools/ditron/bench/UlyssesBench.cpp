@@ -223,7 +223,9 @@ void addUlyssesBenchCommands(CLI::App &bench, CommandContext &context) {
                      std::string(shapeForm) + ", of a sequence and of all ranks; may be given several times")
         ->type_name("SHAPE");
     if (!isBefore)
-      command->add_option("--chunks", options.chunks, "Signals for what a rank gives another of a sequence; 0: the library's choice")
+      command
+          ->add_option("--chunks", options.chunks,
+                       "Signals for what a rank gives another of a sequence; 0: the library's choice")
           ->check(integerBetween(0, 64))
           ->capture_default_str();
     command->add_option("--tile", options.tile, "Like '128x256x64 warps 8 stages 3 group 8'; else the library's choice")
