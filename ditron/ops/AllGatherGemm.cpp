@@ -103,18 +103,9 @@ Status AllGatherGemm::makeCollective() {
   // Scales go with the rows, which the collective knows nothing of.
   if (world->numNodes() > 1 || optionValues.epilogue.scalesA != Scaling::None)
     return Status::ok();
-  const int64_t rows = choice.mostRows(optionValues.maxRows, {{"k", optionValues.depth}}, [&](const auto &plan) {
-    return scheduleOf(plan, optionValues.schedule) == Schedule::Unfused;
-  });
-  if (rows == 0)
-    return Status::ok();
-  DITRON_ASSIGN_OR_RETURN(
-      exchange, Collective::create(*world, *kernels,
-                                   {.kind = CollectiveKind::AllGather,
-                                    .dtype = optionValues.dtype,
-                                    .maxElements = ceilDivide(rows, int64_t{world->numRanks()}) * optionValues.depth,
-                                    .concurrentCalls = optionValues.concurrentCalls,
-                                    .gpu = optionValues.gpu}));
+  DITRON_ASSIGN_OR_RETURN(exchange,
+                          collectiveOfUnfused(*world, *kernels, choice, optionValues, {{"k", optionValues.depth}},
+                                              CollectiveKind::AllGather, optionValues.dtype, optionValues.depth));
   return Status::ok();
 }
 

@@ -128,18 +128,9 @@ Status GemmReduceScatter::makeCollective() {
   // Sums have the type of what is sent.
   if (world->numNodes() > 1 || partialType() != optionValues.typeOfResult())
     return Status::ok();
-  const int64_t rows = choice.mostRows(optionValues.maxRows, {{"n", optionValues.columns}}, [&](const auto &plan) {
-    return scheduleOf(plan, optionValues.schedule) == Schedule::Unfused;
-  });
-  if (rows == 0)
-    return Status::ok();
-  DITRON_ASSIGN_OR_RETURN(
-      exchange, Collective::create(*world, *kernels,
-                                   {.kind = CollectiveKind::ReduceScatter,
-                                    .dtype = optionValues.typeOfResult(),
-                                    .maxElements = ceilDivide(rows, int64_t{world->numRanks()}) * optionValues.columns,
-                                    .concurrentCalls = optionValues.concurrentCalls,
-                                    .gpu = optionValues.gpu}));
+  DITRON_ASSIGN_OR_RETURN(exchange, collectiveOfUnfused(*world, *kernels, choice, optionValues,
+                                                        {{"n", optionValues.columns}}, CollectiveKind::ReduceScatter,
+                                                        optionValues.typeOfResult(), optionValues.columns));
   return Status::ok();
 }
 

@@ -9,6 +9,7 @@
 
 #include "ditron/ops/Gemm.h"
 #include "ditron/ops/PlannedProduct.h"
+#include "ditron/ops/plans/TensorParallelPlan.h"
 
 namespace ditron::ops {
 
@@ -20,6 +21,28 @@ struct MatrixRows {
 /// A copy of rows from here to there, on one GPU.
 KernelCall copyRowsCall(const runtime::Rank &rank, const MatrixRows &from, const MatrixRows &to, int64_t rows,
                         int64_t columns);
+
+/// The collective of an operator's unfused calls, each rank's part of which has as many rows; none where no call is unfused. `others`: sizes for the
+/// tables besides the rows. `options` are those of the operator.
+template <typename Options>
+Expected<std::optional<Collective>> collectiveOfUnfused(runtime::World &world, runtime::KernelProvider &kernels,
+                                                        const TensorParallelChoice &choice, const Options &options,
+                                                        const PlanSizes &others, CollectiveKind kind, DataType dtype,
+                                                        int64_t rowElements) {
+  const int64_t rows = choice.mostRows(options.maxRows, others, [&](const auto &plan) {
+    return scheduleOf(plan, options.schedule) == Schedule::Unfused;
+  });
+  if (rows == 0)
+    return std::optional<Collective>();
+  DITRON_ASSIGN_OR_RETURN(Collective made,
+                          Collective::create(world, kernels,
+                                             {.kind = kind,
+                                              .dtype = dtype,
+                                              .maxElements = ceilDivide(rows, int64_t{world.numRanks()}) * rowElements,
+                                              .concurrentCalls = options.concurrentCalls,
+                                              .gpu = options.gpu}));
+  return std::optional(std::move(made));
+}
 
 /// One rank's call of GEMM+AllReduce or GEMM+ReduceScatter.
 struct ProductThenCollective {
