@@ -266,8 +266,8 @@ int main(int count, char **arguments) {
     Context oneByOne = Context::create(options).value();
     for (ditron_operator_kind_t kind : {DITRON_ALL_GATHER_GEMM, DITRON_GEMM_REDUCE_SCATTER})
       for (int64_t m : {64, 2048})
-        if (kind == DITRON_ALL_GATHER_GEMM ||
-            !standInLog()) // its kernels open no gates, so that the other would wait for ever
+        // The stand-in's kernels open no gates, for which the other one would wait for ever.
+        if (kind == DITRON_ALL_GATHER_GEMM || !standInLog())
           operators(context, oneByOne, kind, m);
     return 0;
   } catch (const ditron::Error &error) {

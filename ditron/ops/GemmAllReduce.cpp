@@ -26,10 +26,11 @@ uint32_t exchangeBlocksOf(int64_t tiles, uint32_t multiprocessors) {
   return static_cast<uint32_t>(
       std::clamp<int64_t>(multiprocessors * 3 / 4, 1, std::min<int64_t>(tiles, mostExchangeBlocks)));
 }
+uint32_t mostSpared(uint32_t multiprocessors) { return std::max(1u, multiprocessors / 11); }
 /// What the product leaves to the sums beside it: one of 33 to one of 11 multiprocessors, as many as make no tile later than it would be with
 /// the fewest of them.
 uint32_t sparedMultiprocessors(int64_t tiles, uint32_t multiprocessors) {
-  const uint32_t least = std::max(1u, multiprocessors / 33), most = std::max(1u, multiprocessors / 11);
+  const uint32_t least = std::max(1u, multiprocessors / 33), most = mostSpared(multiprocessors);
   const int64_t waves = ceilDivide(tiles, multiprocessors - least);
   return std::clamp(multiprocessors - static_cast<uint32_t>(ceilDivide(tiles, waves)), least, most);
 }
@@ -507,7 +508,7 @@ uint32_t GemmAllReduce::mostBeside() const {
   const uint32_t multiprocessors = world->rank(world->localRanks().front()).attributes().multiprocessors;
   // A block of the last chunk's sums needs a place, too, and one is left for a product on which all of them wait.
   const uint32_t places = (multiprocessors - 1) / optionValues.concurrentCalls;
-  uint32_t wanted = std::max(1u, multiprocessors / 11);
+  uint32_t wanted = mostSpared(multiprocessors);
   for (const AllReduceChoice &choice : choices)
     wanted = std::max({wanted, choice.exchangeBlocks, optionValues.exchangeBlocks});
   return places < 2 || multiprocessors < 4 ? 0 : std::min({wanted, multiprocessors / 2, places - 1});

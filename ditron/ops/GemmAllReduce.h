@@ -58,8 +58,8 @@ struct GemmAllReduceOptions {
       0; ///< TwoShot: parts of the rows whose exchange runs beside the product of the next; 0: by the number of rows.
   uint32_t exchangeBlocks = 0; ///< TwoShot with several chunks: multiprocessors for that; 0: by the GPU.
   std::optional<OneLaunchTile> oneLaunchTile = std::nullopt;
-  uint32_t concurrentCalls =
-      2; ///< Of the forms of one launch (OneLaunchOptions) and of the AllReduce of unfused calls and last chunks.
+  /// Of the forms of one launch (OneLaunchOptions) and of the AllReduce of unfused calls and last chunks.
+  uint32_t concurrentCalls = 2;
   /// Of all calls instead of what the tables say, for tuners and tests: form, tiles, chunks and exchange blocks. Every rank must give the
   /// same.
   std::optional<TensorParallelPlan> plan = std::nullopt;

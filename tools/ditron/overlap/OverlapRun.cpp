@@ -199,8 +199,7 @@ Expected<OverlapRunResult> OverlapSession::run(const OverlapRunOptions &options,
                                       ? std::pair(ops::GemmReduceScatter::kernelName, ops::GemmReduceScatter::copyName)
                                       : std::pair(ops::GemmAllReduce::kernelName, ops::GemmAllReduce::copyName);
     // The forms of one launch, and a product with a collective behind or before it, have no copies that anything could overlap with.
-    const bool hasCollective =
-        result.plan.find(", then ") != std::string::npos || result.plan.find(", behind ") != std::string::npos;
+    const bool hasCollective = result.plan.find(", ") != std::string::npos;
     const bool hasCopies =
         world->ranksPerNode() > 1 &&
         (result.plan.starts_with("two_shot") || result.plan.starts_with("overlapped") ||
