@@ -30,6 +30,7 @@ using runtime::KernelProvider;
 using runtime::Pointer;
 using runtime::Rank;
 using runtime::World;
+using runtime::WorldOptions;
 using testing::HasSubstr;
 
 namespace {
@@ -382,9 +383,16 @@ TEST(OperatorBuild, realGpusNeedNone) {
   }
   ASSERT_EQ(built->plans.size(), 1u);
   EXPECT_EQ(built->plans[0].plan, "overlapped 128x128x64 warps 8 stages 3 group 8 chunks 1");
-  // The gathered rows; twice, for even and odd calls, those of calls of up to 128 rows, which are one launch; and the AllGather of some hundred rows.
-  EXPECT_GE(built->plans[0].workspaceBytes, (1024u + 2 * 128) * 1024 * 2);
-  EXPECT_LE(built->plans[0].workspaceBytes, (1024u + 2 * 128) * 1024 * 2 + (64u << 20));
+  // The AllGather of up to 768 rows, which are unfused, of two calls at once.
+  WorldOptions options;
+  options.sms = 132;
+  const std::unique_ptr<World> world = *World::forPlanning(4, "cuda:sm_90a", options);
+  const std::unique_ptr<jit::Jit> jit = *jit::Jit::create("cuda:sm_90a");
+  const ops::Collective gather = *ops::Collective::create(
+      *world, *jit,
+      {.kind = ops::CollectiveKind::AllGather, .maxElements = 768 / 4 * 1024, .concurrentCalls = 2, .gpu = "H100"});
+  // The gathered rows; and twice, for even and odd calls, those of calls of up to 128 rows, which are one launch.
+  EXPECT_EQ(built->plans[0].workspaceBytes, (1024u + 2 * 128) * 1024 * 2 + gather.workspaceBytes());
 }
 
 /// A package has the collective that the GPU asks for, not that of the simulated GPUs it is built with.
