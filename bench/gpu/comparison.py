@@ -32,7 +32,11 @@ class Run:
         if os.path.exists(path):
             os.remove(path)
         # In a session of its own, so that its processes end with it.
-        program = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        try:
+            program = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        except OSError as error:
+            self.problems.append(f'{name}: {error}')
+            return None
         try:
             output, errors = program.communicate(timeout=min(self.left(), seconds))
         except subprocess.TimeoutExpired:
