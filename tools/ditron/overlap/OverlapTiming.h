@@ -3,7 +3,7 @@
 // Three times of one call, in microseconds, each to the end on the slowest rank:
 //   single    from the moment at which all ranks start together, each call by itself, after the caches were overwritten
 //   in a row  calls one behind the other, as a training step makes them, enqueued by a thread for each rank
-//   as graph  the same with a captured graph for each rank, of as many calls as take about 20 ms, replayed
+//   as graph  the same with a captured graph for each rank, of as many calls as take about 20 ms, replayed behind a replay that is not timed
 // A gate on every rank holds the streams until work is enqueued everywhere; the ranks may be processes.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
