@@ -44,6 +44,7 @@ void CallSequence::signalWait(Lane lane, Pointer word, Compare compare, uint64_t
 }
 void CallSequence::signalWrite(Lane lane, Pointer word, uint64_t value) { steps.push_back({lane, Write{word, value}}); }
 void CallSequence::join(Lane waiting) { steps.push_back({waiting, Join{}}); }
+void CallSequence::joinMain(Lane awaited) { steps.push_back({Lane::Main, Join{awaited}}); }
 
 bool CallSequence::hasStepsOn(Lane lane) const { return std::ranges::find(steps, lane, &Step::lane) != steps.end(); }
 
@@ -65,16 +66,16 @@ Status CallSequence::enqueueStep(const Step &step, Stream &main, SideStream::Lan
     return stream.signalWait(wait->word, wait->compare, wait->value);
   if (const auto *write = std::get_if<Write>(&step.operation))
     return stream.signalWrite(write->word, write->value);
-  return enqueueJoin(step.lane, main, lanes);
+  return enqueueJoin(step.lane, std::get<Join>(step.operation), main, lanes);
 }
 
-Status CallSequence::enqueueJoin(Lane waiting, Stream &main, SideStream::Lanes &lanes) const {
+Status CallSequence::enqueueJoin(Lane waiting, const Join &join, Stream &main, SideStream::Lanes &lanes) const {
   if (waiting != Lane::Main) {
     DITRON_RETURN_IF_ERROR(main.record(lanes.mainDone));
     return lanes.side(waiting).stream.wait(lanes.mainDone);
   }
   for (Lane lane : sideLanes) {
-    if (!hasStepsOn(lane))
+    if (join.awaited ? lane != *join.awaited : !hasStepsOn(lane))
       continue;
     DITRON_RETURN_IF_ERROR(lanes.side(lane).stream.record(lanes.side(lane).done));
     DITRON_RETURN_IF_ERROR(main.wait(lanes.side(lane).done));

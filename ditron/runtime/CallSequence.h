@@ -94,6 +94,8 @@ public:
   /// A side lane: what it gets from here on comes after what the main lane has got so far, with which each one begins. The main lane: the
   /// same of all side lanes that have got anything, with which the sequence ends.
   void join(Lane waiting);
+  /// What the main lane gets from here on comes after what a side lane has got so far.
+  void joinMain(Lane awaited);
 
   /// The sequence, which has a launch, is this call of the operator.
   void setAgreedCall(const AgreedCall &call);
@@ -113,7 +115,9 @@ private:
     Pointer word;
     uint64_t value;
   };
-  struct Join {};
+  struct Join {
+    std::optional<Lane> awaited = {}; ///< Of the main lane: the only side lane.
+  };
   struct CopyToCaller {
     Copy copy;
     uint64_t offset;
@@ -133,7 +137,7 @@ private:
 
   Status enqueueOnMain(Stream &stream) const;
   Status enqueueStep(const Step &step, Stream &main, SideStream::Lanes &lanes) const;
-  Status enqueueJoin(Lane waiting, Stream &main, SideStream::Lanes &lanes) const;
+  Status enqueueJoin(Lane waiting, const Join &join, Stream &main, SideStream::Lanes &lanes) const;
   bool hasStepsOn(Lane lane) const;
   Status recordSteps(SideStream::Lanes &lanes);
   Status patch(Stream &stream);
