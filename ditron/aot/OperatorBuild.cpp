@@ -131,7 +131,7 @@ template <typename Operator> Status addOverlapped(Workbench &bench) {
     const std::optional<ops::AllReduceForm> parsed = ops::parseAllReduceForm(form);
     if (!parsed)
       return invalidArgument(
-          fmt::format("form={}: accepted are auto, one_shot, fused_two_shot, two_shot and unfused", form));
+          fmt::format("form={}: accepted are auto, one_shot, fused_two_shot, two_shot, pushed and unfused", form));
     options.form = *parsed;
   } else if (shape.flag("unfused", false)) {
     options.schedule = ops::Schedule::Unfused;

@@ -56,6 +56,7 @@ AllReduceForm formOf(TensorParallelForm form) {
   case TensorParallelForm::OneShot: return AllReduceForm::OneShot;
   case TensorParallelForm::FusedTwoShot: return AllReduceForm::FusedTwoShot;
   case TensorParallelForm::TwoShot: return AllReduceForm::TwoShot;
+  case TensorParallelForm::Pushed: return AllReduceForm::Pushed;
   default: return AllReduceForm::Unfused;
   }
 }
@@ -68,6 +69,7 @@ std::string_view toString(AllReduceForm form) {
   case AllReduceForm::OneShot: return "one_shot";
   case AllReduceForm::FusedTwoShot: return "fused_two_shot";
   case AllReduceForm::TwoShot: return "two_shot";
+  case AllReduceForm::Pushed: return "pushed";
   case AllReduceForm::Unfused: return "unfused";
   }
   return "?";
@@ -75,7 +77,7 @@ std::string_view toString(AllReduceForm form) {
 
 std::optional<AllReduceForm> parseAllReduceForm(std::string_view text) {
   for (AllReduceForm form : {AllReduceForm::Auto, AllReduceForm::OneShot, AllReduceForm::FusedTwoShot,
-                             AllReduceForm::TwoShot, AllReduceForm::Unfused})
+                             AllReduceForm::TwoShot, AllReduceForm::Pushed, AllReduceForm::Unfused})
     if (text == toString(form))
       return form;
   return std::nullopt;
@@ -163,8 +165,11 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
     DITRON_RETURN_IF_ERROR(op.oneLaunch.allocate(
         op.oneLaunchRows, op.anyForm([](AllReduceForm form) { return form == AllReduceForm::FusedTwoShot; })));
   // Forms that no call has take no memory.
-  if (op.anyForm([&](AllReduceForm form) { return !isOneLaunch(form) && !op.isSequence(form); }))
+  const auto isPushed = [](AllReduceForm form) { return form == AllReduceForm::Pushed; };
+  if (op.anyForm([&](AllReduceForm form) { return !isOneLaunch(form) && !isPushed(form) && !op.isSequence(form); }))
     DITRON_RETURN_IF_ERROR(op.allocateTwoShot());
+  if (op.anyForm(isPushed))
+    DITRON_RETURN_IF_ERROR(op.allocatePushed());
   const bool hasCollectiveTail = op.mostChunks > 1 && op.partialType() == resultType;
   if (hasCollectiveTail || op.anyForm([&](AllReduceForm form) { return op.isSequence(form); })) {
     DITRON_ASSIGN_OR_RETURN(op.exchange,
@@ -239,6 +244,26 @@ Status GemmAllReduce::allocateTwoShot() {
   return Status::ok();
 }
 
+Status GemmAllReduce::allocatePushed() {
+  uint32_t chunks = optionValues.chunks;
+  for (const AllReduceChoice &choice : choices)
+    if (optionValues.form == AllReduceForm::Pushed || choice.form == AllReduceForm::Pushed)
+      chunks = std::max(chunks, choice.chunks);
+  DITRON_ASSIGN_OR_RETURN(pushed, PushedProduct::create(*world, *kernels,
+                                                        {.name = "gemm_ar",
+                                                         .result = PushedResult::Everywhere,
+                                                         .dtype = optionValues.dtype,
+                                                         .resultType = optionValues.typeOfResult(),
+                                                         .partialType = partialType(),
+                                                         .epilogue = optionValues.epilogue,
+                                                         .maxRows = optionValues.maxRows,
+                                                         .columns = optionValues.columns,
+                                                         .weightOrder = optionValues.weightOrder,
+                                                         .precision = optionValues.precision,
+                                                         .mostChunks = chunks}));
+  return Status::ok();
+}
+
 AllReduceChoice GemmAllReduce::choiceFor(int64_t rows) const {
   AllReduceChoice choice =
       *std::ranges::find_if(choices, [&](const AllReduceChoice &each) { return rows <= each.mostRows; });
@@ -249,8 +274,10 @@ AllReduceChoice GemmAllReduce::choiceFor(int64_t rows) const {
         std::ranges::find_if(choices, [](const AllReduceChoice &each) { return !isOneLaunch(each.form); });
     choice = other == choices.end() ? AllReduceChoice{rows, AllReduceForm::Unfused} : *other;
   }
-  if (choice.form == AllReduceForm::TwoShot && optionValues.chunks)
+  if ((choice.form == AllReduceForm::TwoShot || choice.form == AllReduceForm::Pushed) && optionValues.chunks)
     choice.chunks = optionValues.chunks;
+  if (choice.form == AllReduceForm::Pushed)
+    return choice;
   if (optionValues.exchangeBlocks)
     choice.exchangeBlocks = optionValues.exchangeBlocks;
   if (choice.form != AllReduceForm::TwoShot || mostBeside() == 0)
@@ -263,7 +290,7 @@ uint64_t GemmAllReduce::workspaceBytes() const {
   uint64_t bytes = oneLaunch.bytes();
   for (const runtime::SymmetricBuffer *each : {&scatter, &reduced})
     bytes += each->isValid() ? each->bytes() : 0;
-  return bytes + (exchange ? exchange->workspaceBytes() : 0);
+  return bytes + (pushed ? pushed->bytes() : 0) + (exchange ? exchange->workspaceBytes() : 0);
 }
 
 std::string GemmAllReduce::planText(int64_t rows) const {
@@ -276,8 +303,12 @@ std::string GemmAllReduce::planText(int64_t rows) const {
     plan.splits = shape.splits;
     return plan.text();
   }
-  plan.form = choice.form == AllReduceForm::TwoShot ? TensorParallelForm::TwoShot : TensorParallelForm::Unfused;
+  plan.form = choice.form == AllReduceForm::TwoShot  ? TensorParallelForm::TwoShot
+              : choice.form == AllReduceForm::Pushed ? TensorParallelForm::Pushed
+                                                     : TensorParallelForm::Unfused;
   plan.tile = tileFor(rows);
+  if (choice.form == AllReduceForm::Pushed)
+    plan.chunks = pushed->chunksFor(rows, *plan.tile, choice.chunks);
   if (isSequence(choice.form))
     return fmt::format("{}, then {}", plan.text(), exchange->planFor(rows * optionValues.columns).text());
   if (choice.form == AllReduceForm::TwoShot) {
@@ -297,7 +328,10 @@ GemmAllReduce::Chunks GemmAllReduce::chunksFor(int64_t rows, const AllReduceChoi
 }
 
 runtime::Pointer GemmAllReduce::anyBuffer(uint32_t rank) const {
-  return scatter.isValid() ? scatter.on(rank) : oneLaunchRows > 0 ? oneLaunch.any(rank) : exchange->any(rank);
+  return scatter.isValid()   ? scatter.on(rank)
+         : pushed            ? pushed->any(rank)
+         : oneLaunchRows > 0 ? oneLaunch.any(rank)
+                             : exchange->any(rank);
 }
 
 Expected<ProductPlan::Parts> GemmAllReduce::makeParts(runtime::Rank &rank, const OperandPointers &operands,
@@ -330,6 +364,8 @@ Expected<ProductPlan::Parts> GemmAllReduce::makeParts(runtime::Rank &rank, const
   }
   const TileConfig tile = tileFor(rows);
   DITRON_RETURN_IF_ERROR(verifyTile(shape, tile));
+  if (choice.form == AllReduceForm::Pushed)
+    return pushed->makeParts(rank, operands, shape, tile, choice.chunks);
   if (isSequence(choice.form))
     return makeProductThenCollective(*kernels, rank, *exchange, operands,
                                      {.problem = addedProductOf(optionValues, shape, rank),

@@ -1,12 +1,13 @@
 //===- GemmAllReduce.h - out = all_reduce(A * B), overlapped --------------------------------------------------*- C++ -*-===//
 //
 // Each rank holds a slice of K: A is [M, K_r], B is [K_r, N]. Every rank gets the whole sum over the ranks, added in fp32 in ascending
-// rank order: all have the same bits, in every call. There are four forms (docs/ops/gemm_all_reduce.md has the protocols):
+// rank order: all have the same bits, in every call. There are five forms (docs/ops/gemm_all_reduce.md has the protocols):
 //
 //   OneShot        few rows: one launch. Blocks push their tiles to all ranks, wait for everybody's, and add.
 //   FusedTwoShot   more rows: one launch too. Blocks push the parts of their tiles to the parts' owners, which add and push the sums.
 //   TwoShot        many rows: GEMM+ReduceScatter's order and gates, in chunks of rows; the owner of a segment adds, and all fetch the
 //                  sums. While the product computes a chunk, a few multiprocessors add those before it, and the copy engine fetches them.
+//   Pushed         many rows: PushedProduct.h.
 //   Unfused        the product, then the exchange: the floor to compare with.
 //
 // Operands and result are ordinary memory. Device code: kernels/gemm_all_reduce.
@@ -18,12 +19,13 @@
 #include "ditron/ops/CallWords.h"
 #include "ditron/ops/OneLaunch.h"
 #include "ditron/ops/PlannedProduct.h"
+#include "ditron/ops/PushedProduct.h"
 #include "ditron/ops/plans/TensorParallelPlan.h"
 
 namespace ditron::ops {
 
-enum class AllReduceForm { Auto, OneShot, FusedTwoShot, TwoShot, Unfused };
-/// "auto", "one_shot", "fused_two_shot", "two_shot", "unfused".
+enum class AllReduceForm { Auto, OneShot, FusedTwoShot, TwoShot, Pushed, Unfused };
+/// "auto", "one_shot", "fused_two_shot", "two_shot", "pushed", "unfused".
 std::string_view toString(AllReduceForm form);
 std::optional<AllReduceForm> parseAllReduceForm(std::string_view text);
 /// OneShot and FusedTwoShot: a call is a single launch.
@@ -35,7 +37,7 @@ constexpr bool isOneLaunch(AllReduceForm form) {
 struct AllReduceChoice {
   int64_t mostRows;
   AllReduceForm form;
-  uint32_t chunks = 1;         ///< TwoShot.
+  uint32_t chunks = 1;         ///< TwoShot and Pushed.
   uint32_t exchangeBlocks = 0; ///< TwoShot; 0: by the GPU.
 };
 
@@ -52,10 +54,10 @@ struct GemmAllReduceOptions {
   AllReduceForm form = AllReduceForm::Auto;
   /// Scales are applied before partial results leave a rank. The bias is given on all ranks, and added once, by rank 0. No activation.
   GemmEpilogue epilogue = {};
-  TileConfig tile = libraryTile; ///< Of TwoShot and Unfused.
+  TileConfig tile = libraryTile; ///< Of TwoShot, Pushed and Unfused.
   int64_t depth = 0; ///< K of most calls, where it is known: for the choice of tiles only. The same on all ranks.
   uint32_t chunks =
-      0; ///< TwoShot: parts of the rows whose exchange runs beside the product of the next; 0: by the number of rows.
+      0; ///< TwoShot, Pushed: parts of the rows whose exchange runs beside the product of the next; 0: by the number of rows.
   uint32_t exchangeBlocks = 0; ///< TwoShot with several chunks: multiprocessors for that; 0: by the GPU.
   std::optional<OneLaunchTile> oneLaunchTile = std::nullopt;
   /// Of the forms of one launch (OneLaunchOptions) and of the AllReduce of unfused calls and last chunks.
@@ -121,9 +123,10 @@ private:
   Status makeChoices(const TensorParallelSetting &setting);
   /// For the tables, besides the rows.
   PlanSizes otherSizes() const;
-  /// Of TwoShot and Unfused.
+  /// Of TwoShot, Pushed and Unfused.
   TileConfig tileFor(int64_t rows) const;
   Status allocateTwoShot();
+  Status allocatePushed();
   /// Unfused is the library's product and AllReduce, which carries the result's type; partial results of another type take the way
   /// of TwoShot.
   bool isSequence(AllReduceForm form) const {
@@ -166,6 +169,7 @@ private:
   runtime::SymmetricBuffer arrived;  ///< [ranks, mostChunks] signals
   runtime::SymmetricBuffer finished; ///< [ranks, mostChunks, blocks] signals: of the last chunk
   OneLaunch oneLaunch;
+  std::optional<PushedProduct> pushed;
   std::optional<Collective> exchange;          ///< Of Unfused, and of last chunks.
   int64_t oneLaunchRows = 0;                   ///< Most rows of its calls.
   std::vector<std::unique_ptr<PerRank>> ranks; ///< Null for ranks of other processes.

@@ -62,6 +62,7 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, run
   }
   DITRON_RETURN_IF_ERROR(op.allocateOneLaunch());
   DITRON_RETURN_IF_ERROR(op.makeCollective());
+  DITRON_RETURN_IF_ERROR(op.makePushed());
   if (options.plan && isOneLaunch(options.plan->form) && *op.optionValues.oneLaunchRows < options.maxRows) {
     const runtime::DeviceAttributes &gpu = world.rank(world.localRanks().front()).attributes();
     if (const std::optional<OneLaunchTile> tile = options.plan->oneLaunchTile())
@@ -134,6 +135,39 @@ Status GemmReduceScatter::makeCollective() {
   return Status::ok();
 }
 
+Status GemmReduceScatter::makePushed() {
+  const PlanSizes columns = {{"n", optionValues.columns}};
+  const auto isPushed = [](const auto &plan) { return plan && plan->form == TensorParallelForm::Pushed; };
+  if (world->numNodes() > 1 || choice.mostRows(optionValues.maxRows, columns, isPushed) == 0)
+    return Status::ok();
+  uint32_t chunks = 1;
+  for (const RowsPlan &each : choice.byRows(columns))
+    if (isPushed(each.plan))
+      chunks = std::max(chunks, each.plan->chunks);
+  DITRON_ASSIGN_OR_RETURN(pushed, PushedProduct::create(*world, *kernels,
+                                                        {.name = "gemm_rs",
+                                                         .result = PushedResult::Scattered,
+                                                         .dtype = optionValues.dtype,
+                                                         .resultType = optionValues.typeOfResult(),
+                                                         .partialType = partialType(),
+                                                         .epilogue = optionValues.epilogue,
+                                                         .maxRows = optionValues.maxRows,
+                                                         .columns = optionValues.columns,
+                                                         .weightOrder = optionValues.weightOrder,
+                                                         .precision = optionValues.precision,
+                                                         .mostChunks = chunks}));
+  return Status::ok();
+}
+
+std::optional<uint32_t> GemmReduceScatter::pushedChunks(int64_t rows) const {
+  if (!pushed)
+    return std::nullopt;
+  const std::optional<TensorParallelPlan> plan = choice.agreedPlanFor({{"m", rows}, {"n", optionValues.columns}});
+  if (!plan || plan->form != TensorParallelForm::Pushed)
+    return std::nullopt;
+  return pushed->chunksFor(rows, tileFor(rows, /*depth=*/0), plan->chunks);
+}
+
 Schedule GemmReduceScatter::scheduleFor(int64_t rows, int64_t depth) const {
   PlanSizes sizes = {{"m", rows}, {"n", optionValues.columns}};
   if (depth > 0)
@@ -150,6 +184,12 @@ std::string GemmReduceScatter::planText(int64_t rows, int64_t depth) const {
     plan.splits = tile.splits;
     return plan.text();
   }
+  if (const std::optional<uint32_t> chunks = pushedChunks(rows)) {
+    plan.form = TensorParallelForm::Pushed;
+    plan.tile = tileFor(rows, /*depth=*/0);
+    plan.chunks = *chunks;
+    return plan.text();
+  }
   if (scheduleFor(rows, depth) == Schedule::Unfused)
     plan.form = TensorParallelForm::Unfused;
   plan.tile = tileFor(rows, depth);
@@ -161,9 +201,9 @@ std::string GemmReduceScatter::planText(int64_t rows, int64_t depth) const {
 
 std::string GemmReduceScatter::agreedPlan(const ProductShape &shape) const {
   // Ranks may have other depths, and so other tiles; those of one launch are numbered alike on all.
-  return usesOneLaunch(shape.rows) ? planText(shape.rows, shape.size)
-         : isSequence(shape.rows)  ? "sequence"
-                                   : "segments";
+  return usesOneLaunch(shape.rows) || pushedChunks(shape.rows) ? planText(shape.rows, shape.size)
+         : isSequence(shape.rows)                              ? "sequence"
+                                                               : "segments";
 }
 
 Expected<ProductPlan::Parts> GemmReduceScatter::makeParts(runtime::Rank &rank, const OperandPointers &operands,
@@ -186,6 +226,11 @@ Expected<ProductPlan::Parts> GemmReduceScatter::makeParts(runtime::Rank &rank, c
     parts.sequence.launch(runtime::Lane::Main, whole.call.prepared());
     parts.launches.push_back(std::move(whole));
     return parts;
+  }
+  if (const std::optional<uint32_t> chunks = pushedChunks(rows)) {
+    const TileConfig tile = tileFor(rows, /*depth=*/0);
+    DITRON_RETURN_IF_ERROR(verifyTile(shape, tile));
+    return pushed->makeParts(rank, operands, shape, tile, *chunks);
   }
   const TileConfig tile = tileFor(rows, depth);
   DITRON_RETURN_IF_ERROR(verifyTile(shape, tile));

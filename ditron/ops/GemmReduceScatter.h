@@ -13,6 +13,7 @@
 #include "ditron/ops/NodeSums.h"
 #include "ditron/ops/OneLaunch.h"
 #include "ditron/ops/PlannedProduct.h"
+#include "ditron/ops/PushedProduct.h"
 #include "ditron/ops/plans/TensorParallelPlan.h"
 
 namespace ditron::ops {
@@ -68,7 +69,8 @@ public:
   std::string planText(int64_t rows, int64_t depth) const;
   /// Bytes of symmetric memory per rank.
   uint64_t workspaceBytes() const {
-    return (nodes ? nodes->bytes() : scatter.bytes()) + oneLaunch.bytes() + (exchange ? exchange->workspaceBytes() : 0);
+    return (nodes ? nodes->bytes() : scatter.bytes()) + oneLaunch.bytes() + (pushed ? pushed->bytes() : 0) +
+           (exchange ? exchange->workspaceBytes() : 0);
   }
 
 private:
@@ -83,6 +85,9 @@ private:
   /// Unfused calls with as many rows for each rank are two launches, the product and a ReduceScatter. Of the rows alone: ranks may have other depths.
   bool isSequence(int64_t rows) const;
   Status makeCollective();
+  Status makePushed();
+  /// The chunks of calls that PushedProduct carries out; none of others. Of the rows alone, as their tile is: ranks may have other depths.
+  std::optional<uint32_t> pushedChunks(int64_t rows) const;
   TileConfig tileFor(int64_t rows, int64_t depth) const { return choice.tileFor(rows, optionValues.columns, depth); }
   Status allocateOneLaunch();
   ProductTerms terms(int64_t size) const override {
@@ -104,6 +109,7 @@ private:
   bool isOneLaunchByTables = false; ///< Else all calls of oneLaunchRows are.
   CallWords words;
   OneLaunch oneLaunch;
+  std::optional<PushedProduct> pushed;
   std::optional<Collective> exchange;          ///< Of sequences.
   std::optional<NodeSums> nodes;               ///< Of a world of several; instead of the next two.
   runtime::SymmetricBuffer scatter;            ///< [ranks, rows per rank, columns]: slot s is filled by rank s

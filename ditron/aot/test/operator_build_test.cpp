@@ -431,7 +431,7 @@ TEST(OperatorBuild, wrongShapesNameWhatIsAccepted) {
               HasSubstr("accepted are plain and transposed"));
   EXPECT_THAT(errorOf("ag_gemm", "m=64 n=64 k=64 ranks=2 tile=33x32x32"), HasSubstr("33"));
   EXPECT_THAT(errorOf("gemm_ar", "m=64 n=64 k=64 ranks=2 form=three"),
-              HasSubstr("auto, one_shot, fused_two_shot, two_shot and unfused"));
+              HasSubstr("auto, one_shot, fused_two_shot, two_shot, pushed and unfused"));
   EXPECT_THAT(errorOf("all_reduce", "elements=64 ranks=2 reduction=product"),
               HasSubstr("reduction 'product'; sum, max, min and average are accepted"));
   EXPECT_THAT(errorOf("all_gather", "elements=64 ranks=2 reduction=sum"), HasSubstr("'reduction' is no name"));

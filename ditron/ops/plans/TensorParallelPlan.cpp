@@ -14,8 +14,8 @@ namespace ditron::ops {
 namespace {
 
 using Form = TensorParallelForm;
-constexpr std::array allForms = {Form::OneLaunch, Form::Overlapped,   Form::Unfused,
-                                 Form::OneShot,   Form::FusedTwoShot, Form::TwoShot};
+constexpr std::array allForms = {Form::OneLaunch,    Form::Overlapped, Form::Unfused, Form::OneShot,
+                                 Form::FusedTwoShot, Form::TwoShot,    Form::Pushed};
 constexpr uint32_t mostChunks = 128, mostBlocks = 128;
 
 bool hasForm(std::string_view op, TensorParallelForm form) {
@@ -23,6 +23,7 @@ bool hasForm(std::string_view op, TensorParallelForm form) {
   case Form::OneLaunch:
   case Form::Overlapped: return op != "gemm_ar";
   case Form::Unfused: return true;
+  case Form::Pushed: return op != "ag_gemm";
   case Form::OneShot:
   case Form::FusedTwoShot:
   case Form::TwoShot: return op == "gemm_ar";
@@ -49,6 +50,7 @@ std::string_view toString(TensorParallelForm form) {
   case Form::OneShot: return "one_shot";
   case Form::FusedTwoShot: return "fused_two_shot";
   case Form::TwoShot: return "two_shot";
+  case Form::Pushed: return "pushed";
   }
   return "?";
 }
@@ -95,7 +97,7 @@ Expected<TensorParallelPlan> parseTensorParallelPlan(std::string_view op, std::s
       DITRON_RETURN_IF_ERROR(words.number("group", 1, 1024, plan.tile->groupM));
     DITRON_RETURN_IF_ERROR(plan.tile->verify());
   }
-  if ((op == "ag_gemm" && !single) || plan.form == Form::TwoShot)
+  if ((op == "ag_gemm" && !single) || plan.form == Form::TwoShot || plan.form == Form::Pushed)
     DITRON_RETURN_IF_ERROR(words.number("chunks", 1, op == "ag_gemm" ? 64 : mostChunks, plan.chunks));
   if (plan.form == Form::TwoShot)
     DITRON_RETURN_IF_ERROR(words.number("exchange_blocks", 1, mostBlocks, plan.exchangeBlocks));

@@ -7,6 +7,7 @@
 //   one_launch 16x64x128 warps 4 stages 5 splits 2                   ag_gemm, gemm_rs: few rows
 //   one_shot 16x64x128 warps 4 stages 5 splits 2                     gemm_ar: few rows; fused_two_shot alike
 //   two_shot 128x128x64 warps 8 stages 5 chunks 8 exchange_blocks 12 gemm_ar
+//   pushed 128x128x64 warps 8 stages 5 group 8 chunks 4              gemm_rs, gemm_ar: tiles go to their owners as they are computed
 //
 // Without a tile the library takes what its model of the GPU prefers.
 //
@@ -19,8 +20,8 @@
 
 namespace ditron::ops {
 
-enum class TensorParallelForm { OneLaunch, Overlapped, Unfused, OneShot, FusedTwoShot, TwoShot };
-/// one_launch, overlapped, unfused, one_shot, fused_two_shot, two_shot.
+enum class TensorParallelForm { OneLaunch, Overlapped, Unfused, OneShot, FusedTwoShot, TwoShot, Pushed };
+/// one_launch, overlapped, unfused, one_shot, fused_two_shot, two_shot, pushed.
 std::string_view toString(TensorParallelForm form);
 /// A call is a single launch.
 constexpr bool isOneLaunch(TensorParallelForm form) {
@@ -32,7 +33,7 @@ struct TensorParallelPlan {
   TensorParallelForm form = TensorParallelForm::Overlapped;
   std::optional<TileConfig> tile = std::nullopt; ///< None: by the library's model.
   uint32_t splits = 1;                           ///< Of the forms of one launch, with a tile: OneLaunchTile.
-  uint32_t chunks = 0;         ///< ag_gemm: signals of a shard; gemm_ar by two_shot: parts of the rows. 0: not said.
+  uint32_t chunks = 0; ///< ag_gemm: signals of a shard; gemm_ar by two_shot, pushed: parts of the rows. 0: not said.
   uint32_t exchangeBlocks = 0; ///< two_shot; 0: by the GPU.
 
   bool operator==(const TensorParallelPlan &) const = default;

@@ -3,7 +3,6 @@
 // One adapter per operator, which says how it is called and what must come out, and the table with an entry for each of its forms.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "moe/MoeModel.h"
 #include "contracts/ContractAdapters.h"
 #include "ditron/ops/AllGatherGemm.h"
 #include "ditron/ops/GemmAllReduce.h"
@@ -16,6 +15,7 @@
 #include "ditron/ops/layers/ExpertParallelMoe.h"
 #include "ditron/ops/moe/AllGatherMoe.h"
 #include "ditron/ops/moe/MoeReduction.h"
+#include "moe/MoeModel.h"
 
 #include <fmt/format.h>
 
@@ -454,6 +454,9 @@ ContractEntry gemmReduceScatter(std::string_view form) {
     options.concurrentCalls = choice.concurrentCalls;
     if (form == "unfused")
       options.schedule = ops::Schedule::Unfused;
+    if (form == "pushed")
+      options.plan =
+          ops::TensorParallelPlan{.form = ops::TensorParallelForm::Pushed, .chunks = draws.of({2u, 1u, 3u, 5u})};
     if (oneLaunch) {
       options.oneLaunchRows = 128;
       options.oneLaunchTile = drawOneLaunchTile(world, choice.most, draws);
@@ -866,8 +869,9 @@ std::vector<ContractEntry> makeTable() {
     table.push_back(allGatherGemm(form));
     table.push_back(gemmReduceScatter(form));
   }
+  table.push_back(gemmReduceScatter("pushed"));
   for (AllReduceForm form : {AllReduceForm::Auto, AllReduceForm::OneShot, AllReduceForm::FusedTwoShot,
-                             AllReduceForm::TwoShot, AllReduceForm::Unfused})
+                             AllReduceForm::TwoShot, AllReduceForm::Pushed, AllReduceForm::Unfused})
     table.push_back(gemmAllReduce(form));
   table.push_back(mixtureOfExperts(ops::MoeResult::Scattered, ops::Schedule::Overlapped));
   table.push_back(mixtureOfExperts(ops::MoeResult::Scattered, ops::Schedule::Unfused));

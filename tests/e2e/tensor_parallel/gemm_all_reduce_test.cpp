@@ -325,25 +325,38 @@ const Problem problems[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Problems, GemmAllReduceOperatorResults, testing::ValuesIn(problems),
                          [](const auto &info) { return info.param.name; });
+/// What two_shot does the pushed form does.
+std::vector<Problem> pushedProblems() {
+  std::vector<Problem> pushed;
+  for (Problem each : problems)
+    if (each.form == twoShot) {
+      each.form = AllReduceForm::Pushed;
+      pushed.push_back(each);
+    }
+  return pushed;
+}
+INSTANTIATE_TEST_SUITE_P(Pushed, GemmAllReduceOperatorResults, testing::ValuesIn(pushedProblems()),
+                         [](const auto &info) { return std::string(info.param.name) + "_pushed"; });
 
 /// All forms have the same bits where they round alike, whatever the interleaving: one order of ranks, one rounding of each part.
 TEST_F(GemmAllReduceOperator, EverySeedAndFormGivesTheSameBits) {
   Problem p = {.name = "bits", .m = 50, .n = 70, .k = 96, .chunks = 2};
-  std::vector<std::byte> bits[4];
+  std::map<AllReduceForm, std::vector<std::byte>> bits;
   for (uint64_t seed : {1, 2, 3, 4, 5}) {
     p.seed = seed;
     p.slowRank = seed == 4 ? std::optional<uint32_t>(2) : std::nullopt;
-    for (AllReduceForm form : {oneShot, fused, twoShot, unfused}) {
+    for (AllReduceForm form : {oneShot, fused, twoShot, AllReduceForm::Pushed, unfused}) {
       p.form = form;
-      std::vector<std::byte> &first = bits[int(form) - 1];
+      std::vector<std::byte> &first = bits[form];
       const std::vector<std::byte> now = run(p);
       if (first.empty())
         first = now;
       EXPECT_TRUE(now == first) << toString(form) << ", seed " << seed;
     }
   }
-  EXPECT_TRUE(bits[0] == bits[1]) << "one-shot and fused two-shot";
-  EXPECT_TRUE(bits[2] == bits[3]) << "two-shot and unfused";
+  EXPECT_TRUE(bits[oneShot] == bits[fused]) << "one-shot and fused two-shot";
+  EXPECT_TRUE(bits[twoShot] == bits[unfused]) << "two-shot and unfused";
+  EXPECT_TRUE(bits[twoShot] == bits[AllReduceForm::Pushed]) << "two-shot and pushed";
 }
 
 /// Shapes, and with them grids and forms, change from call to call, all of which are enqueued before the first runs.
@@ -545,6 +558,44 @@ TEST_F(GemmAllReduceOperator, SeveralChunksNeedPlacesForAllCallsAtOnce) {
                                            .concurrentCalls = calls});
     ASSERT_OK(op);
     EXPECT_THAT(op->planText(96), HasSubstr(fmt::format("chunks {}", chunks))) << sms << " SMs, " << calls << " calls";
+  }
+}
+
+/// No kernel of a pushed call but its meeting waits for other ranks: two calls find places in any order, also where there is one multiprocessor for
+/// each.
+TEST_F(GemmAllReduceOperator, PushedCallsNeedNoPlacesForEachOther) {
+  if (!isSimulated())
+    GTEST_SKIP() << "a GPU has more multiprocessors";
+  for (uint64_t seed : {1, 2, 3, 4}) {
+    WorldOptions options = seeded(seed);
+    options.sms = 2;
+    start(3, options);
+    const Problem p =
+        onTarget({.name = "places", .form = AllReduceForm::Pushed, .ranks = 3, .n = 64, .k = 48, .chunks = 3});
+    std::vector<GemmAllReduce> ops;
+    std::vector<Operands> operands;
+    std::vector<runtime::Stream> streams;
+    for (int i = 0; i < 2; ++i) {
+      auto op = GemmAllReduce::create(world(), sharedJit(), p.options(400));
+      ASSERT_OK(op);
+      ops.push_back(std::move(op).value());
+      operands.emplace_back(p, 400);
+      ASSERT_OK(operands.back().allocate(world()));
+      ASSERT_OK(operands.back().upload(seed + i));
+      for (uint32_t r = 0; r < p.ranks; ++r) {
+        auto stream = rank(r).createStream(fmt::format("stream {}", i));
+        ASSERT_OK(stream);
+        streams.push_back(std::move(stream).value());
+      }
+    }
+    for (uint32_t r = 0; r < p.ranks; ++r)
+      for (uint32_t i = 0; i < 2; ++i) {
+        const uint32_t which = (i + r) % 2; // ranks begin with different ones
+        ASSERT_OK(operands[which].enqueue(ops[which], rank(r), streams[which * p.ranks + r]));
+      }
+    ASSERT_OK(world().synchronize());
+    for (size_t i = 0; i < 2; ++i)
+      operands[i].check(fmt::format("seed {}, operator {}", seed, i));
   }
 }
 

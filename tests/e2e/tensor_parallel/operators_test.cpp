@@ -36,6 +36,7 @@ struct Problem {
   int calls = 1;
   Schedule schedule = Schedule::Overlapped;
   int64_t oneLaunchRows = 0;
+  uint32_t pushedChunks = 0; ///< Of GEMM+ReduceScatter by PushedProduct; 0: as the schedule says.
 };
 
 void PrintTo(const Problem &p, std::ostream *stream) { *stream << p.name; }
@@ -137,6 +138,9 @@ std::vector<std::vector<std::byte>> Operators::runAllGatherGemm(const Problem &w
 std::vector<std::vector<std::byte>> Operators::runGemmReduceScatter(const Problem &wanted) {
   const Problem p = onTarget(wanted);
   startFor(p);
+  std::optional<ops::TensorParallelPlan> plan;
+  if (p.pushedChunks)
+    plan = ops::TensorParallelPlan{.form = ops::TensorParallelForm::Pushed, .chunks = p.pushedChunks};
   auto created = GemmReduceScatter::create(world(), sharedJit(),
                                            {.dtype = p.dtype,
                                             .maxRows = p.m,
@@ -145,7 +149,8 @@ std::vector<std::vector<std::byte>> Operators::runGemmReduceScatter(const Proble
                                             .precision = p.precision,
                                             .schedule = p.schedule,
                                             .tile = p.tile,
-                                            .oneLaunchRows = p.oneLaunchRows});
+                                            .oneLaunchRows = p.oneLaunchRows,
+                                            .plan = plan});
   EXPECT_OK(created);
   if (!created.isOk())
     return {};
@@ -193,6 +198,13 @@ class OperatorResults : public Operators, public testing::WithParamInterface<Pro
 
 TEST_P(OperatorResults, AllGatherGemmIsRight) { runAllGatherGemm(GetParam()); }
 TEST_P(OperatorResults, GemmReduceScatterIsRight) { runGemmReduceScatter(GetParam()); }
+TEST_P(OperatorResults, PushedGemmReduceScatterIsRight) {
+  Problem p = GetParam();
+  if (p.oneLaunchRows > 0)
+    return;
+  p.pushedChunks = p.chunks > 1 ? p.chunks : 3;
+  runGemmReduceScatter(p);
+}
 
 const ops::TileConfig wideTile = {.blockM = 64, .blockN = 64, .blockK = 32, .groupM = 2, .numWarps = 4, .numStages = 2};
 const Problem problems[] = {
@@ -546,6 +558,9 @@ TEST_F(Operators, EverySeedGivesTheSameBits) {
     p.slowRank = seed == 4 ? std::optional<uint32_t>(2) : std::nullopt;
     EXPECT_EQ(runAllGatherGemm(p), gathered) << "AllGather+GEMM, seed " << seed;
     EXPECT_EQ(runGemmReduceScatter(p), scattered) << "GEMM+ReduceScatter, seed " << seed;
+    Problem pushed = p;
+    pushed.pushedChunks = uint32_t(seed);
+    EXPECT_EQ(runGemmReduceScatter(pushed), scattered) << "GEMM+ReduceScatter in " << seed << " chunks, pushed";
   }
   p = {.name = "bits of one launch", .ranks = 4, .m = 50, .n = 70, .k = 300, .oneLaunchRows = 128};
   gathered = runAllGatherGemm(p);

@@ -218,10 +218,10 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
                      "Calls of at most so many rows are one launch; 0: none; not given: by the tables of plans")
         ->check(integerBetween(0, 128));
   if (op == OverlapOperator::GemmAllReduce) {
-    command->add_option("--form", arguments->form, "auto, one_shot, fused_two_shot, two_shot or unfused")
-        ->check(CLI::IsMember({"auto", "one_shot", "fused_two_shot", "two_shot", "unfused"}))
+    command->add_option("--form", arguments->form, "auto, one_shot, fused_two_shot, two_shot, pushed or unfused")
+        ->check(CLI::IsMember({"auto", "one_shot", "fused_two_shot", "two_shot", "pushed", "unfused"}))
         ->capture_default_str();
-    command->add_option("--row-chunks", run.rowChunks, "two_shot: parts of the rows; 0: by their number")
+    command->add_option("--row-chunks", run.rowChunks, "two_shot, pushed: parts of the rows; 0: by their number")
         ->check(integerBetween(0, 128))
         ->capture_default_str();
     command

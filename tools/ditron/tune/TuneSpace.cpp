@@ -150,6 +150,13 @@ public:
       // The last chunk is exchanged behind the product.
       return 3 * launch() + signal() + std::max(work, copies * (chunks - 1) / chunks + fixed) + 2 * copies / chunks;
     }
+    if (plan.form == TensorParallelForm::Pushed) {
+      const double chunks = std::max(plan.chunks, 1u), work = product(tile, 0, 1);
+      const double fetched = problem.op == "gemm_ar" ? copies / chunks + (ranks() - 1) * copyFixed() : 0;
+      // Parts go over the link while the product goes on; with one or two chunks the own tiles wait for the last of them.
+      return (2 + chunks) * launch() + signal() + std::max(work, copies) + (chunks > 2 ? 0 : copies / (4 * chunks)) +
+             fetched;
+    }
     if (plan.form == TensorParallelForm::Unfused)
       return 2 * launch() + signal() + product(tile, 0, 1) + copies * (problem.op == "gemm_ar" ? 2 : 1);
     const bool gathers = problem.op == "ag_gemm";
@@ -348,19 +355,23 @@ std::vector<std::string> tensorParallelPlans(const TuneProblem &problem, const T
     if (problem.m <= tile.blockM / 2 && tile.blockM > smallest)
       continue; // a smaller tile has all rows
     add({.form = TensorParallelForm::Unfused, .tile = tile});
-    if (gathers)
-      for (const uint32_t chunks : {1u, 2u, 4u}) {
-        if (chunks == 1 || problem.m / (problem.ranks * chunks) >= tile.blockM)
+    const auto hasRows = [&](uint32_t chunks, uint32_t parts) {
+      return chunks == 1 || problem.m / (parts * chunks) >= tile.blockM;
+    };
+    if (!reduces)
+      for (const uint32_t chunks : gathers ? std::vector<uint32_t>{1, 2, 4} : std::vector<uint32_t>{0})
+        if (chunks == 0 || hasRows(chunks, problem.ranks))
           add({.form = TensorParallelForm::Overlapped, .tile = tile, .chunks = chunks});
-      }
-    else if (!reduces)
-      add({.form = TensorParallelForm::Overlapped, .tile = tile});
-    else
+    if (!gathers)
+      for (const uint32_t chunks : {1u, 2u, 4u, 8u})
+        if (hasRows(chunks, problem.ranks))
+          add({.form = TensorParallelForm::Pushed, .tile = tile, .chunks = chunks});
+    if (reduces)
       for (const uint32_t chunks : {1u, 2u, 4u, 8u, 16u})
         for (const uint32_t exchange :
              chunks == 1 ? std::vector<uint32_t>{0}
                          : std::vector<uint32_t>{0, machine.gpu.multiprocessors / 16, machine.gpu.multiprocessors / 6})
-          if (chunks == 1 || problem.m / chunks >= tile.blockM)
+          if (hasRows(chunks, 1))
             add({.form = TensorParallelForm::TwoShot, .tile = tile, .chunks = chunks, .exchangeBlocks = exchange});
   }
   const int64_t mostRows = reduces ? ops::OneLaunch::mostRows : 128;

@@ -205,6 +205,8 @@ TEST(TensorParallelPlan, TextAndBack) {
       {"gemm_ar", "one_shot 16x64x128 warps 4 stages 5 splits 2"},
       {"gemm_ar", "fused_two_shot"},
       {"gemm_ar", "two_shot 128x128x64 warps 8 stages 5 group 8 chunks 8 exchange_blocks 12"},
+      {"gemm_ar", "pushed 128x128x64 warps 8 stages 5 group 8 chunks 4"},
+      {"gemm_rs", "pushed chunks 2"},
   };
   for (const auto &[op, text] : plans) {
     auto plan = parseTensorParallelPlan(op, text);
@@ -223,7 +225,8 @@ TEST(TensorParallelPlan, RefusesWhatTheOperatorHasNot) {
   };
   EXPECT_EQ(error("ag_gemm", "two_shot"),
             "'two_shot' is no form of ag_gemm; one_launch, overlapped, unfused are accepted");
-  EXPECT_EQ(error("gemm_ar", ""), "'' is no form of gemm_ar; unfused, one_shot, fused_two_shot, two_shot are accepted");
+  EXPECT_EQ(error("gemm_ar", ""),
+            "'' is no form of gemm_ar; unfused, one_shot, fused_two_shot, two_shot, pushed are accepted");
   EXPECT_THAT(error("gemm_rs", "overlapped chunks 2"), HasSubstr("'chunks' is not understood"));
   EXPECT_THAT(error("ag_gemm", "overlapped chunks 65"), HasSubstr("chunks is 65; 1 to 64 are accepted"));
   EXPECT_THAT(error("ag_gemm", "overlapped chunks"), HasSubstr("chunks is missing"));

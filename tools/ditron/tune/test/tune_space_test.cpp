@@ -79,7 +79,7 @@ TEST(TuneSpace, EveryFormIsTried) {
   std::set<std::string> forms;
   for (const Candidate &each : *candidates)
     forms.insert(each.plan.substr(0, each.plan.find(' ')));
-  EXPECT_EQ(forms, (std::set<std::string>{"one_shot", "fused_two_shot", "two_shot", "unfused"}));
+  EXPECT_EQ(forms, (std::set<std::string>{"one_shot", "fused_two_shot", "two_shot", "pushed", "unfused"}));
 }
 
 TEST(TuneSpace, WavesCount) {
