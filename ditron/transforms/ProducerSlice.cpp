@@ -56,7 +56,7 @@ static bool synchronises(Operation *op) {
   if (auto intrinsic = dyn_cast<dist::IntrinsicOp>(op)) {
     StringRef name = intrinsic.getName();
     return name != "smid" && name != "globaltimer" && name != "clock64" && !name.starts_with("shared_") &&
-           !isOfBulkCopies(name);
+           !name.starts_with("prefetch_") && !isOfBulkCopies(name);
   }
   return isa<dist::PutOp, dist::GetOp, dist::PutSignalOp, dist::SignalWaitUntilOp, dist::OrderOp, dist::TeamBarrierOp, dist::CollectiveOp>(op);
 }

@@ -351,6 +351,10 @@ def prefetch_tensormap(tmap_global_ptr) -> None:
 def prefetch_tensor_2d_l2(tmap_global_ptr, coord_0: num, coord_1: num) -> None:
     """a hint that this box will be loaded"""
 
+@handler("hardware", ...)
+def prefetch_l2(ptr) -> None:
+    """a hint that the cache line at this address of global memory will be read"""
+
 @handler("genericToShared", element=ScalarKind.UInt64)
 def cvta_generic_to_shared(generic_ptr) -> tensor:
     """the address within shared memory of a pointer, uint64"""

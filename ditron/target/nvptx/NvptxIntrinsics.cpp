@@ -96,6 +96,8 @@ FailureOr<SmallVector<Value>> NvptxTargetInfo::intrinsic(Emitter &e, StringRef n
     return effect(e, "griddepcontrol.wait;", {}, {});
   if (name == "gdc_launch_dependents")
     return effect(e, "griddepcontrol.launch_dependents;", {}, {});
+  if (name == "prefetch_l2")
+    return effect(e, "prefetch.global.L2 [{0}];", operands, {As::Global});
   if (name == "bar_warp_sync") {
     warpBarrier(e);
     return Values();

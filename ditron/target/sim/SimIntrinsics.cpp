@@ -49,6 +49,8 @@ FailureOr<SmallVector<Value>> simIntrinsic(Emitter &e, SimCalls &sim, HopperLeav
     return Values{special(DITRON_SIM_GLOBALTIMER)};
   if (name == "clock64")
     return Values{special(DITRON_SIM_CLOCK)};
+  if (name == "prefetch_l2") // there is no cache
+    return Values();
   if (name == "named_barrier_sync" || name == "named_barrier_arrive") {
     int kind = name.ends_with("sync") ? DITRON_SIM_BARRIER_SYNC : DITRON_SIM_BARRIER_ARRIVE;
     sim.call(e, "named_barrier",

@@ -10,7 +10,7 @@ from triton_dist.language.extra.cuda.tma_language import (
     bar_warp_sync, cp_async_bulk_commit_group, cp_async_bulk_global_to_shared, cp_async_bulk_shared_to_global,
     cp_async_bulk_wait_group, cvta_generic_to_shared, elect_one_sync, fence_async_shared, fence_proxy_async, mbarrier_arrive,
     mbarrier_arrive_expect_tx, mbarrier_expect_transaction, mbarrier_init, mbarrier_invalidate, mbarrier_try_wait_parity,
-    mbarrier_wait_parity, named_barrier_arrive, named_barrier_sync, prefetch_tensor_2d_l2, prefetch_tensormap, tma_load_2d,
+    mbarrier_wait_parity, named_barrier_arrive, named_barrier_sync, prefetch_l2, prefetch_tensor_2d_l2, prefetch_tensormap, tma_load_2d,
     tma_load_2d_pred, tma_store_2d, warp_idx)
 from triton_dist.language.tma import PipelineState, TmaPipeline, create_tmap_2d, store_and_wait, tmap_update_address
 
@@ -165,6 +165,7 @@ def rest(map_ptr, out_ptr, flag):
         mbarrier_init(bar, 2)
         prefetch_tensormap(map_ptr)
         prefetch_tensor_2d_l2(map_ptr, 0, 16)
+        prefetch_l2(out_ptr)
         mbarrier_expect_transaction(bar, 2048)
         mbarrier_arrive(bar)
         mbarrier_arrive(bar)
