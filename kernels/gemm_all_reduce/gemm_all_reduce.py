@@ -14,7 +14,7 @@ One launch and nothing else, for few rows, one- or two-shot: `gemm_all_reduce_on
 import triton
 import triton.language as tl
 import triton_dist.language as dl
-from triton_dist.language.extra.language_extra import __syncthreads, atomic_add, st, tid
+from triton_dist.language.extra.language_extra import __syncthreads, atomic_add, num_threads, prefetch_l2, st, tid
 
 from ..product.product import (activated, can_fetch_ahead, grouped_tile, matmul_tile, matmul_tile_turned, result_columns, scaled_tile,
                                weight_descriptor)
@@ -372,9 +372,32 @@ def gemm_all_reduce_one_launch(a_ptr, b_ptr, out_ptr, split_ptr, split_counter_p
     end_call(call_ptr, generation)
 
 
-@triton.jit(do_not_specialize=["rank", "bias_columns", "push_rows"])
+@triton.jit
+def prefetch_weights(b_ptr, stride_b, column, first_step, end_step, prefetched_steps, N, K, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+                     B_TRANSPOSED: tl.constexpr):
+    """Hints for the L2 cache: the first prefetched_steps of what matmul_tile reads of B for the tile at `column`."""
+    LINE: tl.constexpr = 1024 // b_ptr.dtype.element_ty.primitive_bitwidth
+    depth = min(end_step - first_step, prefetched_steps) * BLOCK_K
+    lines_of_row = tl.cdiv(depth, LINE)
+    rows = min(N - column, BLOCK_N)
+    first_row = column
+    first_element = first_step * BLOCK_K
+    elements = min(K - first_element, depth)
+    if not B_TRANSPOSED:
+        lines_of_row = tl.cdiv(min(N - column, BLOCK_N), LINE)
+        rows = elements
+        first_row = first_step * BLOCK_K
+        first_element = column
+        elements = min(N - column, BLOCK_N)
+    for line in range(tid(0), rows * lines_of_row, num_threads()):
+        element = line % lines_of_row * LINE
+        if element < elements:
+            prefetch_l2(b_ptr + tl.cast(first_row + line // lines_of_row, tl.int64) * stride_b + first_element + element)
+
+
+@triton.jit(do_not_specialize=["rank", "bias_columns", "push_rows", "prefetched_steps"])
 def all_gather_gemm_one_launch(shard_ptr, a_ptr, push_ptr, b_ptr, c_ptr, split_ptr, split_counter_ptr, flags_ptr, call_ptr, generation_ptr, M, N, K,
-                               stride_shard, stride_a, stride_b, stride_c, push_rows, push_columns, rows_per_rank, half_rows, all_rows, pushes, splits, rank, WORLD_SIZE: tl.constexpr, SPLIT: tl.constexpr,
+                               stride_shard, stride_a, stride_b, stride_c, push_rows, push_columns, rows_per_rank, half_rows, all_rows, pushes, splits, prefetched_steps, rank, WORLD_SIZE: tl.constexpr, SPLIT: tl.constexpr,
                                BLOCK: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
                                TURNED: tl.constexpr, B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr, shard_scale_ptr=None,
                                a_scale_ptr=None, stride_a_scale=1, b_scale_ptr=None, bias_ptr=None, bias_columns=0,
@@ -384,12 +407,24 @@ def all_gather_gemm_one_launch(shard_ptr, a_ptr, push_ptr, b_ptr, c_ptr, split_p
 
     The rank's rows, as push_rows rows of push_columns elements, are cut into `pushes` parts of the same number on all ranks. The first blocks store them into every rank's workspace,
     [all_rows, stride_a], half of it for even and half for odd calls, and raise flags_ptr[part, rank] there; then, as all blocks, they wait for the parts of all
-    ranks. A block never waits before it has pushed. push_ptr is a_ptr and generation_ptr call_ptr: the producer warp takes its copies and its generation from
+    ranks. A block never waits before it has pushed. In between it asks the L2 cache for the first prefetched_steps of its weights. push_ptr is a_ptr and generation_ptr call_ptr: the producer warp takes its copies and its generation from
     arguments that the kernel does not write, the one behind a wait, the other before the block can end.
     """
     program = tl.program_id(0)
     num_programs = tl.num_programs(0)
     tiles = tl.cdiv(M, BLOCK_M) * tl.cdiv(N, BLOCK_N)
+    steps = tl.cdiv(K, BLOCK_K)
+    tl.assume(steps > 0)
+    first_step = 0
+    end_step = steps
+    first_tile = program
+    end_tile = tiles
+    if SPLIT:
+        split = program // tiles
+        first_tile = program % tiles
+        end_tile = first_tile + 1
+        first_step = steps * split // splits
+        end_step = steps * (split + 1) // splits
     generation = tl.load(generation_ptr) + 1
     half = tl.cast(generation % 2, tl.int32) * half_rows
     first_row = min(rank * rows_per_rank, M)
@@ -411,21 +446,13 @@ def all_gather_gemm_one_launch(shard_ptr, a_ptr, push_ptr, b_ptr, c_ptr, split_p
                 for step in range(1, WORLD_SIZE + 1):
                     tl.store(dl.symm_at(own_scales, (rank + step) % WORLD_SIZE) + scale_row * stride_a_scale, scale)
         raise_flags(flags_ptr, part, generation, rank, WORLD_SIZE)
+    # Memory has nothing else to do while the rows are on their way; but what others wait for goes first.
+    if first_tile < tiles:
+        tile_row, tile_column = tile_place(first_tile, M, N, BLOCK_M, BLOCK_N)
+        prefetch_weights(b_ptr, stride_b, tile_column, first_step, end_step, prefetched_steps, N, K, BLOCK_N, BLOCK_K, B_TRANSPOSED)
 
     a_desc = tl.make_tensor_descriptor(a_ptr, shape=[all_rows, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
     b_desc = weight_descriptor(b_ptr, N, K, stride_b, BLOCK_N, BLOCK_K, B_TRANSPOSED)
-    steps = tl.cdiv(K, BLOCK_K)
-    tl.assume(steps > 0)
-    first_step = 0
-    end_step = steps
-    first_tile = program
-    end_tile = tiles
-    if SPLIT:
-        split = program // tiles
-        first_tile = program % tiles
-        end_tile = first_tile + 1
-        first_step = steps * split // splits
-        end_step = steps * (split + 1) // splits
     FETCH_AHEAD: tl.constexpr = can_fetch_ahead(b_ptr.dtype.element_ty, B_TRANSPOSED)
     for tile in tl.range(first_tile, end_tile, num_programs, warp_specialize=FETCH_AHEAD):
         row, column = tile_place(tile, M, N, BLOCK_M, BLOCK_N)

@@ -253,7 +253,7 @@ for two_shot, m, n, k, split, options in [(False, 16, 64, 128, False, "--num-sta
     cases.append((library("gemm_all_reduce"), "gemm_all_reduce_one_launch", "*bf16:16, *bf16:16, *bf16:16, *fp32:16, *i32:16, *bf16:16, *bf16:16, *i64:16, *i64:16" +
                   ", i32:16" * 8 + ", i32, i32" + constexpr(WORLD_SIZE=4, SPLIT=split, TWO_SHOT=two_shot, SCATTER=n == 128, PART_M=-(-m // 4), BLOCK_M=m, BLOCK_N=n, BLOCK_K=k,
                                                             TURNED=turned, B_TRANSPOSED=split, PRECISION="tf32"), options))
-    cases.append((library("gemm_all_reduce"), "all_gather_gemm_one_launch", ", ".join(["*bf16:16"] * 5 + ["*fp32:16", "*i32:16"] + ["*i64:16"] * 3 + ["i32:16"] * 12 + ["i32"] * 3) +
+    cases.append((library("gemm_all_reduce"), "all_gather_gemm_one_launch", ", ".join(["*bf16:16"] * 5 + ["*fp32:16", "*i32:16"] + ["*i64:16"] * 3 + ["i32:16"] * 12 + ["i32"] * 4) +
                   constexpr(WORLD_SIZE=4, SPLIT=split, BLOCK=2048, BLOCK_M=m, BLOCK_N=n, BLOCK_K=k, TURNED=turned, B_TRANSPOSED=split, PRECISION="tf32"), options))
 
 # 8-bit operands with scales of rows and columns, bias and activations.
@@ -288,7 +288,7 @@ for a, bias, scales, activation in [("fp8e4nv", "*bf16:16", "*fp32:16", "swiglu"
                   ", i32:16" * 8 + ", i32, i32" + constexpr(WORLD_SIZE=4, SPLIT=True, TWO_SHOT=True, SCATTER=a == "i8", PART_M=8, BLOCK_M=32, BLOCK_N=64, BLOCK_K=128,
                                                             TURNED=turned, B_TRANSPOSED=True, PRECISION="tf32") + scaled + biased + vectors, "--num-stages 3"))
     cases.append((library("gemm_all_reduce"), "all_gather_gemm_one_launch",
-                  ", ".join([f"*{a}:16"] * 4 + ["*bf16:16", parts, "*i32:16"] + ["*i64:16"] * 3 + ["i32:16"] * 12 + ["i32"] * 3) +
+                  ", ".join([f"*{a}:16"] * 4 + ["*bf16:16", parts, "*i32:16"] + ["*i64:16"] * 3 + ["i32:16"] * 12 + ["i32"] * 4) +
                   constexpr(WORLD_SIZE=4, SPLIT=True, BLOCK=2048, BLOCK_M=32, BLOCK_N=64, BLOCK_K=128, TURNED=turned, B_TRANSPOSED=True, PRECISION="tf32") +
                   optional(scales, "shard_scale_ptr") + gathered + constexpr(SHARD_SCALES=a != "fp8e5") + vectors + constexpr(ACTIVATION=activation), "--num-stages 3"))
 packets, ranks_and_sums = "*bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32, i32, i32, fp32", dict(WORLD=8, REDUCTION=0, SCALED=False)
