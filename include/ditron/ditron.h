@@ -62,7 +62,8 @@ typedef enum ditron_status {
   DITRON_OUT_OF_BOUNDS = 6,      /* A kernel touched memory outside of every allocation, or failed an assertion. */
   DITRON_RESOURCE_EXHAUSTED = 7, /* Memory, shared memory, threads or residency. */
   DITRON_INTERNAL = 8,           /* A bug of Ditron. */
-  DITRON_TIMEOUT = 9,   /* A time limit passed: of a synchronisation, a wait in a kernel, or the start of a job. */
+  DITRON_TIMEOUT = 9,   /* A time limit passed: of a synchronisation, a wait in a kernel, or the start of a job; or the
+                           process that is waited for has ended. */
   DITRON_DATA_RACE = 10 /* Two accesses of one byte that nothing orders (simulated GPUs). */
 } ditron_status_t;
 

@@ -50,7 +50,7 @@ class InternalError(Error):
 
 
 class TimeoutError(Error, TimeoutError):
-    """A time limit passed."""
+    """A time limit passed, or the process that is waited for has ended."""
 
 
 class InterpreterError(Error):

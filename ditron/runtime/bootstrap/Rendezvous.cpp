@@ -37,6 +37,10 @@ int remainingMilliseconds(double deadline) {
   return static_cast<int>(std::clamp((deadline - now()) * 1e3 + 1, 0.0, 1e9));
 }
 
+Status hasEnded(std::string_view step, uint32_t rank) {
+  return {StatusCode::TimeOut, fmt::format("step '{}': the process of rank {} has ended", step, rank)};
+}
+
 Status systemError(std::string_view action) {
   return Status(StatusCode::Internal, fmt::format("{}: {}", action, std::strerror(errno)));
 }
@@ -162,7 +166,7 @@ Status Rendezvous::send(int socket, uint32_t to, const Message &message) const {
     if (errno == EINTR)
       continue;
     if (errno == EPIPE || errno == ECONNRESET)
-      return internalError(fmt::format("step '{}': the process of rank {} has ended", message.step, to));
+      return hasEnded(message.step, to);
     return systemError(fmt::format("step '{}': cannot send to rank {}", message.step, to));
   }
   return Status::ok();
@@ -178,7 +182,7 @@ Expected<Rendezvous::Message> Rendezvous::receive(int socket, uint32_t from, dou
       break;
     if (ready == 0 && now() >= deadline)
       return Status(StatusCode::TimeOut, fmt::format("step '{}': rank {} has not arrived {}", step, from,
-                                                      limitText(options.timeLimitSeconds)));
+                                                     limitText(options.timeLimitSeconds)));
     if (ready < 0 && errno != EINTR)
       return systemError("cannot wait for a message");
   }
@@ -197,7 +201,7 @@ Expected<Rendezvous::Message> Rendezvous::receive(int socket, uint32_t from, dou
     got = recvmsg(socket, &envelope, MSG_CMSG_CLOEXEC);
   while (got < 0 && (errno == EINTR || (errno == ECONNRESET && !std::exchange(wasReset, true))));
   if (got == 0 || (got < 0 && errno == ECONNRESET))
-    return internalError(fmt::format("step '{}': the process of rank {} has ended", step, from));
+    return hasEnded(step, from);
   if (got < 0)
     return systemError("cannot receive a message");
 
@@ -309,7 +313,7 @@ Status Rendezvous::listenAndAccept() {
           absent.push_back(rank);
       return broadcastError(Status(
           StatusCode::TimeOut, fmt::format("start of the job: {} of {} ranks have not arrived {}: {}", absent.size(),
-                                            numRanks(), limitText(options.timeLimitSeconds), fmt::join(absent, ", "))));
+                                           numRanks(), limitText(options.timeLimitSeconds), fmt::join(absent, ", "))));
     }
     Descriptor connection(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!connection.isOpen() || !isOwnUser(connection.get()))
@@ -393,7 +397,7 @@ Expected<std::vector<Rendezvous::Message>> Rendezvous::collect(std::string_view 
     if (ready <= 0 && now() >= deadline)
       return broadcastError(Status(
           StatusCode::TimeOut, fmt::format("step '{}': {} of {} ranks have not arrived {}: {}", step, ranks.size(),
-                                            numRanks(), limitText(options.timeLimitSeconds), fmt::join(ranks, ", "))));
+                                           numRanks(), limitText(options.timeLimitSeconds), fmt::join(ranks, ", "))));
     for (size_t i = 0; ready > 0 && i < waiting.size(); ++i) {
       if (!waiting[i].revents)
         continue;

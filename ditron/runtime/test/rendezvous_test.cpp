@@ -199,6 +199,7 @@ TEST_F(RendezvousTest, ADeadProcessIsAnErrorNotAHang) {
   const Status status = (*meeting)->barrier("after");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
   EXPECT_THAT(status.message(), HasSubstr("the process of rank 1 has ended"));
+  EXPECT_EQ(status.code(), StatusCode::TimeOut); // as where a GPU waits for a process that has died
   int code = -1;
   waitpid(child, &code, 0);
   EXPECT_EQ(code, 0);
