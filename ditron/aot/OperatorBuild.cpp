@@ -137,14 +137,12 @@ template <typename Operator> Status addOverlapped(Workbench &bench) {
     options.schedule = ops::Schedule::Unfused;
   }
   options.maxRows = mostRows;
+  options.depth = k;
   if constexpr (isGather) {
-    options.depth = k;
     options.chunksPerRank = static_cast<uint32_t>(shape.integer("chunks", 0, 0));
   } else {
     options.columns = n;
   }
-  if constexpr (isAllReduce)
-    options.depth = k;
   DITRON_RETURN_IF_ERROR(shape.finish());
   RecordingProvider kernels(bench.builder, bench.order.target);
   DITRON_ASSIGN_OR_RETURN(Operator op, Operator::create(*world, kernels, options));

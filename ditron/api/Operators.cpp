@@ -126,6 +126,7 @@ Expected<std::shared_ptr<Operator>> makeOperator(const std::shared_ptr<Context> 
   } else if (given.kind == DITRON_GEMM_REDUCE_SCATTER) {
     auto options = commonOptions<ops::GemmReduceScatterOptions>(given, dtype);
     options.columns = given.n;
+    options.depth = given.k;
     DITRON_ASSIGN_OR_RETURN(op->implementation, ops::GemmReduceScatter::create(*op->world, *kernels, options));
   } else if (given.kind == DITRON_GEMM_ALL_REDUCE) {
     auto options = commonOptions<ops::GemmAllReduceOptions>(given, dtype);

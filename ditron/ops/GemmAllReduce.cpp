@@ -245,10 +245,6 @@ Status GemmAllReduce::allocateTwoShot() {
 }
 
 Status GemmAllReduce::allocatePushed() {
-  uint32_t chunks = optionValues.chunks;
-  for (const AllReduceChoice &choice : choices)
-    if (optionValues.form == AllReduceForm::Pushed || choice.form == AllReduceForm::Pushed)
-      chunks = std::max(chunks, choice.chunks);
   DITRON_ASSIGN_OR_RETURN(pushed, PushedProduct::create(*world, *kernels,
                                                         {.name = "gemm_ar",
                                                          .result = PushedResult::Everywhere,
@@ -259,8 +255,7 @@ Status GemmAllReduce::allocatePushed() {
                                                          .maxRows = optionValues.maxRows,
                                                          .columns = optionValues.columns,
                                                          .weightOrder = optionValues.weightOrder,
-                                                         .precision = optionValues.precision,
-                                                         .mostChunks = chunks}));
+                                                         .precision = optionValues.precision}));
   return Status::ok();
 }
 

@@ -11,6 +11,10 @@ namespace ditron::ops {
 
 namespace {
 constexpr std::string_view operation = "GemmReduceScatter";
+
+bool isPushed(const std::optional<TensorParallelPlan> &plan) {
+  return plan && plan->form == TensorParallelForm::Pushed;
+}
 } // namespace
 
 Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, runtime::KernelProvider &kernels,
@@ -46,7 +50,7 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, run
   if (world.numNodes() > 1) {
     DITRON_ASSIGN_OR_RETURN(op.nodes,
                             NodeSums::create(world, "gemm_rs", op.partialType(), options.maxRows, options.columns));
-  } else {
+  } else if (!isPushed(options.plan)) {
     int64_t slots = world.numRanks() * RowShards(options.maxRows, world.numRanks()).rowsPerRank;
     DITRON_ASSIGN_OR_RETURN(op.scatter,
                             world.allocateSymmetric(op.partialType(), slots * options.columns, "gemm_rs_scatter"));
@@ -57,8 +61,10 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, run
     op.ranks[id] = std::make_unique<PerRank>();
     PerRank &own = *op.ranks[id];
     DITRON_ASSIGN_OR_RETURN(own.side, runtime::SideStream::create(world.rank(id), "gemm_rs", op.nodes ? 2 : 1));
-    DITRON_ASSIGN_OR_RETURN(
-        own.partial, world.rank(id).allocate(op.partialType(), options.maxRows * options.columns, "gemm_rs_partial"));
+    if (!isPushed(options.plan)) {
+      DITRON_ASSIGN_OR_RETURN(
+          own.partial, world.rank(id).allocate(op.partialType(), options.maxRows * options.columns, "gemm_rs_partial"));
+    }
   }
   DITRON_RETURN_IF_ERROR(op.allocateOneLaunch());
   DITRON_RETURN_IF_ERROR(op.makeCollective());
@@ -77,14 +83,16 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, run
 
 Status GemmReduceScatter::allocateOneLaunch() {
   constexpr int64_t most = 128; // rows of a tile: what a rank gets is a part of one
-  const PlanSizes columns = {{"n", optionValues.columns}};
+  const PlanSizes others = otherSizes();
   if (optionValues.plan && optionValues.plan->oneLaunchTile())
     optionValues.oneLaunchTile = optionValues.plan->oneLaunchTile();
   isOneLaunchByTables = !optionValues.oneLaunchRows || optionValues.plan;
   if (isOneLaunchByTables)
-    optionValues.oneLaunchRows = choice.oneLaunchRows(std::min(optionValues.maxRows, most), columns);
+    optionValues.oneLaunchRows = choice.oneLaunchRows(std::min(optionValues.maxRows, most), others);
   int64_t &rows = *optionValues.oneLaunchRows;
-  DITRON_RETURN_IF_ERROR(planAgreement.begin(*world, fmt::format("one launch up to {} rows", rows)));
+  DITRON_RETURN_IF_ERROR(
+      planAgreement.begin(*world, fmt::format("one launch up to {} rows, pushed up to {}", rows,
+                                              choice.mostRows(optionValues.maxRows, others, isPushed))));
   if (rows == 0)
     return Status::ok();
   DITRON_RETURN_IF_ERROR(world->requireOneNode(fmt::format("{}: one launch (oneLaunchRows)", operation)));
@@ -106,7 +114,7 @@ Status GemmReduceScatter::allocateOneLaunch() {
                                  .precision = optionValues.precision,
                                  .concurrentCalls = optionValues.concurrentCalls,
                                  .tile = optionValues.oneLaunchTile,
-                                 .tiles = choice.oneLaunchTiles(columns)});
+                                 .tiles = choice.oneLaunchTiles(others)});
   rows = oneLaunch.rowsUpTo(std::min(rows, optionValues.maxRows));
   while (rows > 0 && !usesOneLaunch(rows))
     --rows;
@@ -114,36 +122,32 @@ Status GemmReduceScatter::allocateOneLaunch() {
 }
 
 bool GemmReduceScatter::usesOneLaunch(int64_t rows) const {
-  if (rows > *optionValues.oneLaunchRows ||
-      (isOneLaunchByTables && !choice.saysOneLaunch(rows, {{"n", optionValues.columns}})))
+  if (rows > *optionValues.oneLaunchRows || (isOneLaunchByTables && !choice.saysOneLaunch(rows, otherSizes())))
     return false;
   const std::optional<OneLaunchTile> tile = oneLaunch.tileFor(rows);
   return tile && tile->tile.blockM >= rows; // one row of tiles
 }
 
 bool GemmReduceScatter::isSequence(int64_t rows) const {
-  return exchange && rows % world->numRanks() == 0 && scheduleFor(rows, /*depth=*/0) == Schedule::Unfused;
+  return exchange && rows % world->numRanks() == 0 &&
+         scheduleOf(agreedPlanFor(rows), optionValues.schedule) == Schedule::Unfused;
 }
 
 Status GemmReduceScatter::makeCollective() {
   // Sums have the type of what is sent.
   if (world->numNodes() > 1 || partialType() != optionValues.typeOfResult())
     return Status::ok();
-  DITRON_ASSIGN_OR_RETURN(exchange, collectiveOfUnfused(*world, *kernels, choice, optionValues,
-                                                        {{"n", optionValues.columns}}, CollectiveKind::ReduceScatter,
-                                                        optionValues.typeOfResult(), optionValues.columns));
+  DITRON_ASSIGN_OR_RETURN(exchange, collectiveOfUnfused(*world, *kernels, choice, optionValues, otherSizes(),
+                                                        CollectiveKind::ReduceScatter, optionValues.typeOfResult(),
+                                                        optionValues.columns));
   return Status::ok();
 }
 
 Status GemmReduceScatter::makePushed() {
-  const PlanSizes columns = {{"n", optionValues.columns}};
-  const auto isPushed = [](const auto &plan) { return plan && plan->form == TensorParallelForm::Pushed; };
-  if (world->numNodes() > 1 || choice.mostRows(optionValues.maxRows, columns, isPushed) == 0)
+  if (isPushed(optionValues.plan))
+    DITRON_RETURN_IF_ERROR(world->requireOneNode(fmt::format("{}: '{}'", operation, optionValues.plan->text())));
+  if (world->numNodes() > 1 || choice.mostRows(optionValues.maxRows, otherSizes(), isPushed) == 0)
     return Status::ok();
-  uint32_t chunks = 1;
-  for (const RowsPlan &each : choice.byRows(columns))
-    if (isPushed(each.plan))
-      chunks = std::max(chunks, each.plan->chunks);
   DITRON_ASSIGN_OR_RETURN(pushed, PushedProduct::create(*world, *kernels,
                                                         {.name = "gemm_rs",
                                                          .result = PushedResult::Scattered,
@@ -154,18 +158,32 @@ Status GemmReduceScatter::makePushed() {
                                                          .maxRows = optionValues.maxRows,
                                                          .columns = optionValues.columns,
                                                          .weightOrder = optionValues.weightOrder,
-                                                         .precision = optionValues.precision,
-                                                         .mostChunks = chunks}));
+                                                         .precision = optionValues.precision}));
   return Status::ok();
 }
 
-std::optional<uint32_t> GemmReduceScatter::pushedChunks(int64_t rows) const {
-  if (!pushed)
+PlanSizes GemmReduceScatter::otherSizes() const {
+  PlanSizes sizes = {{"n", optionValues.columns}};
+  if (optionValues.depth > 0)
+    sizes.emplace_back("k", optionValues.depth);
+  return sizes;
+}
+
+std::optional<TensorParallelPlan> GemmReduceScatter::agreedPlanFor(int64_t rows) const {
+  PlanSizes sizes = otherSizes();
+  sizes.emplace_back("m", rows);
+  return choice.agreedPlanFor(sizes);
+}
+
+std::optional<TensorParallelPlan> GemmReduceScatter::pushedPlan(int64_t rows) const {
+  if (!pushed || (optionValues.schedule == Schedule::Unfused && !optionValues.plan))
     return std::nullopt;
-  const std::optional<TensorParallelPlan> plan = choice.agreedPlanFor({{"m", rows}, {"n", optionValues.columns}});
-  if (!plan || plan->form != TensorParallelForm::Pushed)
+  std::optional<TensorParallelPlan> plan = agreedPlanFor(rows);
+  if (!isPushed(plan))
     return std::nullopt;
-  return pushed->chunksFor(rows, tileFor(rows, /*depth=*/0), plan->chunks);
+  plan->tile = choice.tileOf(plan, rows, optionValues.columns, optionValues.depth);
+  plan->chunks = pushed->chunksFor(rows, *plan->tile, plan->chunks);
+  return plan;
 }
 
 Schedule GemmReduceScatter::scheduleFor(int64_t rows, int64_t depth) const {
@@ -184,12 +202,8 @@ std::string GemmReduceScatter::planText(int64_t rows, int64_t depth) const {
     plan.splits = tile.splits;
     return plan.text();
   }
-  if (const std::optional<uint32_t> chunks = pushedChunks(rows)) {
-    plan.form = TensorParallelForm::Pushed;
-    plan.tile = tileFor(rows, /*depth=*/0);
-    plan.chunks = *chunks;
-    return plan.text();
-  }
+  if (const std::optional<TensorParallelPlan> each = pushedPlan(rows))
+    return each->text();
   if (scheduleFor(rows, depth) == Schedule::Unfused)
     plan.form = TensorParallelForm::Unfused;
   plan.tile = tileFor(rows, depth);
@@ -201,9 +215,9 @@ std::string GemmReduceScatter::planText(int64_t rows, int64_t depth) const {
 
 std::string GemmReduceScatter::agreedPlan(const ProductShape &shape) const {
   // Ranks may have other depths, and so other tiles; those of one launch are numbered alike on all.
-  return usesOneLaunch(shape.rows) || pushedChunks(shape.rows) ? planText(shape.rows, shape.size)
-         : isSequence(shape.rows)                              ? "sequence"
-                                                               : "segments";
+  return usesOneLaunch(shape.rows) || pushedPlan(shape.rows) ? planText(shape.rows, shape.size)
+         : isSequence(shape.rows)                            ? "sequence"
+                                                             : "segments";
 }
 
 Expected<ProductPlan::Parts> GemmReduceScatter::makeParts(runtime::Rank &rank, const OperandPointers &operands,
@@ -227,10 +241,9 @@ Expected<ProductPlan::Parts> GemmReduceScatter::makeParts(runtime::Rank &rank, c
     parts.launches.push_back(std::move(whole));
     return parts;
   }
-  if (const std::optional<uint32_t> chunks = pushedChunks(rows)) {
-    const TileConfig tile = tileFor(rows, /*depth=*/0);
-    DITRON_RETURN_IF_ERROR(verifyTile(shape, tile));
-    return pushed->makeParts(rank, operands, shape, tile, *chunks);
+  if (const std::optional<TensorParallelPlan> plan = pushedPlan(rows)) {
+    DITRON_RETURN_IF_ERROR(verifyTile(shape, *plan->tile));
+    return pushed->makeParts(rank, operands, shape, *plan->tile, plan->chunks);
   }
   const TileConfig tile = tileFor(rows, depth);
   DITRON_RETURN_IF_ERROR(verifyTile(shape, tile));

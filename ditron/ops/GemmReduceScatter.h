@@ -26,6 +26,7 @@ struct GemmReduceScatterOptions {
       std::nullopt;    ///< Of the partial results in transit; that of the result when not given, or fp32.
   int64_t maxRows = 0; ///< Largest M of any call; sizes the buffers.
   int64_t columns = 0; ///< N.
+  int64_t depth = 0;   ///< K of most calls, where it is known: for the choice of plans only. The same on all ranks.
   /// For the order of tiles, never the result: 0, the nodes of the world; in a world of one node any number that divides the ranks.
   uint32_t numNodes = 0;
   MatrixOrder weightOrder = MatrixOrder::Plain;
@@ -69,32 +70,40 @@ public:
   std::string planText(int64_t rows, int64_t depth) const;
   /// Bytes of symmetric memory per rank.
   uint64_t workspaceBytes() const {
-    return (nodes ? nodes->bytes() : scatter.bytes()) + oneLaunch.bytes() + (pushed ? pushed->bytes() : 0) +
-           (exchange ? exchange->workspaceBytes() : 0);
+    return (nodes               ? nodes->bytes()
+            : scatter.isValid() ? scatter.bytes()
+                                : 0) +
+           oneLaunch.bytes() + (pushed ? pushed->bytes() : 0) + (exchange ? exchange->workspaceBytes() : 0);
   }
 
 private:
   struct PerRank {
     std::shared_ptr<runtime::SideStream> side;
-    runtime::Buffer partial; ///< [maxRows, columns]
+    runtime::Buffer partial; ///< [maxRows, columns]; none where all calls are pushed
   };
 
   DataType partialType() const { return optionValues.partialType.value_or(optionValues.typeOfResult()); }
   bool usesOneLaunch(int64_t rows) const;
   Schedule scheduleFor(int64_t rows, int64_t depth) const;
-  /// Unfused calls with as many rows for each rank are two launches, the product and a ReduceScatter. Of the rows alone: ranks may have other depths.
+  /// Unfused calls with as many rows for each rank are two launches, the product and a ReduceScatter. Of what all ranks know: they may have other depths.
   bool isSequence(int64_t rows) const;
   Status makeCollective();
   Status makePushed();
-  /// The chunks of calls that PushedProduct carries out; none of others. Of the rows alone, as their tile is: ranks may have other depths.
-  std::optional<uint32_t> pushedChunks(int64_t rows) const;
+  /// What all ranks find in the tables, though they may have other depths.
+  std::optional<TensorParallelPlan> agreedPlanFor(int64_t rows) const;
+  /// The tile and the chunks of calls that PushedProduct carries out, the same on all ranks; none of others.
+  std::optional<TensorParallelPlan> pushedPlan(int64_t rows) const;
+  /// For the tables, besides the rows.
+  PlanSizes otherSizes() const;
   TileConfig tileFor(int64_t rows, int64_t depth) const { return choice.tileFor(rows, optionValues.columns, depth); }
   Status allocateOneLaunch();
   ProductTerms terms(int64_t size) const override {
     return {optionValues.dtype,       optionValues.maxRows, optionValues.columns, size,
             optionValues.weightOrder, optionValues.epilogue};
   }
-  runtime::Pointer anyBuffer(uint32_t rank) const override { return ranks[rank]->partial.pointer(); }
+  runtime::Pointer anyBuffer(uint32_t rank) const override {
+    return ranks[rank]->partial.isValid() ? ranks[rank]->partial.pointer() : pushed->any(rank);
+  }
   Expected<ProductPlan::Parts> makeParts(runtime::Rank &rank, const OperandPointers &operands,
                                          const ProductShape &shape) override;
   std::string agreedPlan(const ProductShape &shape) const override;

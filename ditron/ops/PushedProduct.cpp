@@ -38,20 +38,15 @@ int64_t PushedProduct::Cut::rowsOf(uint32_t owner, uint32_t chunk) const {
   return std::clamp<int64_t>(segments.rowsOf(owner) - chunk * chunkTileRows * blockM, 0, chunkTileRows * blockM);
 }
 
-uint32_t PushedProduct::mostChunks(runtime::World &world) {
-  return std::max(CallWords::mostSegments(world) / world.numRanks(), 1u);
-}
-
 Expected<PushedProduct> PushedProduct::create(runtime::World &world, runtime::KernelProvider &kernels,
-                                              const PushedProductOptions &given) {
+                                              const PushedProductOptions &options) {
   PushedProduct made;
-  made.options = given;
+  made.options = options;
   made.world = &world;
   made.kernels = &kernels;
-  PushedProductOptions &options = made.options;
-  options.mostChunks = std::clamp(options.mostChunks, 1u, mostChunks(world));
+  made.mostChunks = std::max(CallWords::mostSegments(world) / world.numRanks(), 1u);
   const bool everywhere = options.result == PushedResult::Everywhere;
-  const uint32_t words = world.numRanks() * options.mostChunks;
+  const uint32_t words = world.numRanks() * made.mostChunks;
   DITRON_ASSIGN_OR_RETURN(made.words, CallWords::create(world, options.name, words, everywhere ? 2 * words : words));
   const int64_t elements = RowShards(options.maxRows, world.numRanks()).rowsPerRank * options.columns;
   DITRON_ASSIGN_OR_RETURN(made.scatter, world.allocateSymmetric(options.partialType, world.numRanks() * elements,
@@ -69,13 +64,13 @@ Expected<PushedProduct> PushedProduct::create(runtime::World &world, runtime::Ke
 }
 
 uint32_t PushedProduct::chunksFor(int64_t rows, const TileConfig &tile, uint32_t wanted) const {
-  return Cut(rows, world->numRanks(), tile, std::clamp(wanted, 1u, options.mostChunks)).count;
+  return Cut(rows, world->numRanks(), tile, std::clamp(wanted, 1u, mostChunks)).count;
 }
 
 Expected<ProductPlan::Parts> PushedProduct::makeParts(runtime::Rank &rank, const OperandPointers &operands,
                                                       const ProductShape &shape, const TileConfig &tile,
                                                       uint32_t chunks) const {
-  const Cut cut(shape.rows, rank.numRanks(), tile, std::clamp(chunks, 1u, options.mostChunks));
+  const Cut cut(shape.rows, rank.numRanks(), tile, std::clamp(chunks, 1u, mostChunks));
   OperandLaunch::Names names = OperandLaunch::withEpilogue(
       {{"a_ptr", Operand::A}, {"b_ptr", Operand::B}, {"out_ptr", Operand::Result}}, options.epilogue);
   ProductPlan::Parts parts;
@@ -194,7 +189,7 @@ KernelCall PushedProduct::call(const runtime::Rank &rank, const OperandPointers 
                     {"own_chunk", launch.ownChunk},
                     {"rank", id},
                     {"WORLD_SIZE", rank.numRanks()},
-                    {"CHUNKS", options.mostChunks},
+                    {"CHUNKS", mostChunks},
                     {"PART_M", rowsPerAddition(tile, rank.attributes().warpSize, rank.numRanks(), options.partialType)},
                     {"B_TRANSPOSED", options.weightOrder == MatrixOrder::Transposed},
                     {"reduced_ptr", orNone(everywhere ? reduced.on(id) : runtime::Pointer())},

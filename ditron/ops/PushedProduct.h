@@ -32,7 +32,6 @@ struct PushedProductOptions {
   int64_t maxRows = 0, columns = 0;
   MatrixOrder weightOrder = MatrixOrder::Plain;
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
-  uint32_t mostChunks = 1; ///< Of any call.
 };
 
 class PushedProduct {
@@ -40,13 +39,11 @@ public:
   static constexpr std::string_view kernelName = "pushed_product";
   static constexpr std::string_view copyName = "sums_fetch"; ///< Prefix of the copies' names in traces.
 
-  /// The most chunks that calls of this world can have.
-  static uint32_t mostChunks(runtime::World &world);
   /// Allocates buffers, signals and streams on all ranks.
   static Expected<PushedProduct> create(runtime::World &world, runtime::KernelProvider &kernels,
                                         const PushedProductOptions &options);
 
-  /// How many chunks a call has that should have `wanted`: each has rows of tiles, no more than mostChunks.
+  /// How many chunks a call has that should have `wanted`: each has rows of tiles, and there are words for so many.
   uint32_t chunksFor(int64_t rows, const TileConfig &tile, uint32_t wanted) const;
   /// One rank's call. All ranks' calls have the same rows, tile and chunks; depths and strides may differ.
   Expected<ProductPlan::Parts> makeParts(runtime::Rank &rank, const OperandPointers &operands,
@@ -87,14 +84,13 @@ private:
   void addArrivals(const runtime::Rank &rank, const Cut &cut, uint32_t chunk, runtime::CallSequence &sequence) const;
   void addFetches(const runtime::Rank &rank, const Cut &cut, int64_t strideOut, runtime::CallSequence &sequence) const;
   /// Gates of `words.arrivals`: a rank's part of the own segment of a chunk has come; an owner's sums of a chunk can be fetched.
-  int64_t partGate(uint32_t source, uint32_t chunk) const { return source * options.mostChunks + chunk; }
-  int64_t sumGate(uint32_t owner, uint32_t chunk) const {
-    return (world->numRanks() + owner) * options.mostChunks + chunk;
-  }
+  int64_t partGate(uint32_t source, uint32_t chunk) const { return source * mostChunks + chunk; }
+  int64_t sumGate(uint32_t owner, uint32_t chunk) const { return (world->numRanks() + owner) * mostChunks + chunk; }
 
   PushedProductOptions options;
   runtime::World *world = nullptr;
   runtime::KernelProvider *kernels = nullptr;
+  uint32_t mostChunks = 1; ///< By the number of ranks alone: the same on all, whatever their tables say.
   CallWords words;
   runtime::SymmetricBuffer scatter; ///< [ranks, rows of a segment, columns]: slot s is filled by rank s.
   runtime::SymmetricBuffer reduced; ///< [rows of a segment, columns]: sums of the own segment; Everywhere only.

@@ -185,6 +185,7 @@ Status makeOperator(Run::State &state, const OperatorDeclaration &declared) {
     options.dtype = declared.dtype;
     options.maxRows = declared.m;
     options.columns = declared.n;
+    options.depth = declared.k;
     DITRON_ASSIGN_OR_RETURN(op.op, ops::GemmReduceScatter::create(world, state.jit, options));
   }
   // Plans point to the operator: it is where it stays.

@@ -173,7 +173,11 @@ TileConfig TensorParallelChoice::tileFor(int64_t m, int64_t n, int64_t k) const 
   for (const auto &[name, size] : {std::pair("m", m), std::pair("n", n), std::pair("k", k)})
     if (size > 0)
       sizes.emplace_back(name, size);
-  const std::optional<TensorParallelPlan> plan = planFor(sizes);
+  return tileOf(planFor(sizes), m, n, k);
+}
+
+TileConfig TensorParallelChoice::tileOf(const std::optional<TensorParallelPlan> &plan, int64_t m, int64_t n,
+                                        int64_t k) const {
   const bool isGiven = setting.tile != libraryTile;
   // What is given in the options goes before the tables, and a plan that is given before everything.
   if (plan && plan->tile && !isOneLaunch(plan->form) && (setting.plan || !isGiven))

@@ -105,6 +105,8 @@ public:
   std::vector<OneLaunchRows> oneLaunchTiles(const PlanSizes &others) const;
   /// Of calls that are more than one launch. A size of 0 is not known.
   TileConfig tileFor(int64_t m, int64_t n, int64_t k) const;
+  /// The same of a call with a plan that has been found already.
+  TileConfig tileOf(const std::optional<TensorParallelPlan> &plan, int64_t m, int64_t n, int64_t k) const;
 
 private:
   TensorParallelSetting setting;

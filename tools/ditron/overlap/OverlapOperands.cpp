@@ -319,6 +319,7 @@ public:
   Status create() override {
     auto config = commonOptions<ops::GemmReduceScatterOptions>();
     config.columns = options.n;
+    config.depth = ops::ceilDivide(options.k, world.numRanks());
     config.numNodes = options.nodes;
     config.schedule = options.schedule;
     config.oneLaunchRows = options.oneLaunchRows;
