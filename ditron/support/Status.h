@@ -26,7 +26,7 @@ enum class StatusCode {
   Unsupported,       ///< Correct in principle, refused by this version.
   CompileError,      ///< The kernel's source is wrong; the message is the rendered diagnostic.
   Deadlock,          ///< Nothing can run and nothing is in flight.
-  TimeOut,           ///< A time limit passed: of a run, a wait of a kernel, or a meeting of processes; or who is waited for has ended.
+  TimeOut,           ///< A time limit passed: of a run, a wait, a meeting; or the process that is waited for has ended.
   OutOfBounds,       ///< A kernel touched memory outside of every allocation.
   ResourceExhausted, ///< Memory, shared memory, threads or residency.
   Internal,          ///< A bug of Ditron itself.
