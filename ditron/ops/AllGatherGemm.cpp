@@ -93,10 +93,8 @@ bool AllGatherGemm::isSequence(int64_t rows) const {
   if (!exchange || rows % world->numRanks() != 0 ||
       rows / world->numRanks() * optionValues.depth > exchange->options().maxElements)
     return false;
-  PlanSizes sizes = {{"m", rows}, {"k", optionValues.depth}};
-  if (optionValues.columns > 0)
-    sizes.emplace_back("n", optionValues.columns);
-  return scheduleOf(choice.agreedPlanFor(sizes), optionValues.schedule) == Schedule::Unfused;
+  return scheduleOf(choice.agreedPlanFor(knownSizes(rows, optionValues.columns, optionValues.depth)),
+                    optionValues.schedule) == Schedule::Unfused;
 }
 
 Status AllGatherGemm::makeCollective() {

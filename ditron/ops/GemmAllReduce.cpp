@@ -61,6 +61,16 @@ AllReduceForm formOf(TensorParallelForm form) {
   }
 }
 
+TensorParallelForm formOf(AllReduceForm form) {
+  switch (form) {
+  case AllReduceForm::OneShot: return TensorParallelForm::OneShot;
+  case AllReduceForm::FusedTwoShot: return TensorParallelForm::FusedTwoShot;
+  case AllReduceForm::TwoShot: return TensorParallelForm::TwoShot;
+  case AllReduceForm::Pushed: return TensorParallelForm::Pushed;
+  default: return TensorParallelForm::Unfused;
+  }
+}
+
 } // namespace
 
 std::string_view toString(AllReduceForm form) {
@@ -168,8 +178,11 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
   const auto isPushed = [](AllReduceForm form) { return form == AllReduceForm::Pushed; };
   if (op.anyForm([&](AllReduceForm form) { return !isOneLaunch(form) && !isPushed(form) && !op.isSequence(form); }))
     DITRON_RETURN_IF_ERROR(op.allocateTwoShot());
-  if (op.anyForm(isPushed))
-    DITRON_RETURN_IF_ERROR(op.allocatePushed());
+  if (op.anyForm(isPushed)) {
+    DITRON_ASSIGN_OR_RETURN(
+        op.pushed,
+        PushedProduct::create(world, kernels, pushedOptionsOf(options, "gemm_ar", PushedResult::Everywhere)));
+  }
   const bool hasCollectiveTail = op.mostChunks > 1 && op.partialType() == resultType;
   if (hasCollectiveTail || op.anyForm([&](AllReduceForm form) { return op.isSequence(form); })) {
     DITRON_ASSIGN_OR_RETURN(op.exchange,
@@ -194,13 +207,6 @@ Status GemmAllReduce::makeChoices(const TensorParallelSetting &setting) {
     text += fmt::format("{}{} up to {} rows", text.empty() ? "" : ", ", plan.text(), each.mostRows);
   }
   return planAgreement.begin(*world, text);
-}
-
-PlanSizes GemmAllReduce::otherSizes() const {
-  PlanSizes sizes = {{"n", optionValues.columns}};
-  if (optionValues.depth > 0)
-    sizes.emplace_back("k", optionValues.depth);
-  return sizes;
 }
 
 TileConfig GemmAllReduce::tileFor(int64_t rows) const {
@@ -244,21 +250,6 @@ Status GemmAllReduce::allocateTwoShot() {
   return Status::ok();
 }
 
-Status GemmAllReduce::allocatePushed() {
-  DITRON_ASSIGN_OR_RETURN(pushed, PushedProduct::create(*world, *kernels,
-                                                        {.name = "gemm_ar",
-                                                         .result = PushedResult::Everywhere,
-                                                         .dtype = optionValues.dtype,
-                                                         .resultType = optionValues.typeOfResult(),
-                                                         .partialType = partialType(),
-                                                         .epilogue = optionValues.epilogue,
-                                                         .maxRows = optionValues.maxRows,
-                                                         .columns = optionValues.columns,
-                                                         .weightOrder = optionValues.weightOrder,
-                                                         .precision = optionValues.precision}));
-  return Status::ok();
-}
-
 AllReduceChoice GemmAllReduce::choiceFor(int64_t rows) const {
   AllReduceChoice choice =
       *std::ranges::find_if(choices, [&](const AllReduceChoice &each) { return rows <= each.mostRows; });
@@ -290,17 +281,13 @@ uint64_t GemmAllReduce::workspaceBytes() const {
 
 std::string GemmAllReduce::planText(int64_t rows) const {
   const AllReduceChoice choice = choiceFor(rows);
-  TensorParallelPlan plan;
+  TensorParallelPlan plan = {.form = formOf(choice.form)};
   if (isOneLaunch(choice.form)) {
     const OneLaunchTile shape = oneLaunch.tileFor(rows).value_or(OneLaunchTile());
-    plan.form = choice.form == AllReduceForm::OneShot ? TensorParallelForm::OneShot : TensorParallelForm::FusedTwoShot;
     plan.tile = shape.tile;
     plan.splits = shape.splits;
     return plan.text();
   }
-  plan.form = choice.form == AllReduceForm::TwoShot  ? TensorParallelForm::TwoShot
-              : choice.form == AllReduceForm::Pushed ? TensorParallelForm::Pushed
-                                                     : TensorParallelForm::Unfused;
   plan.tile = tileFor(rows);
   if (choice.form == AllReduceForm::Pushed)
     plan.chunks = pushed->chunksFor(rows, *plan.tile, choice.chunks);
@@ -464,28 +451,21 @@ void GemmAllReduce::addPushes(runtime::Rank &rank, const Chunks &chunks, runtime
 void GemmAllReduce::addFetches(const runtime::Rank &rank, const Chunks &chunks, int64_t strideOut,
                                runtime::CallSequence &sequence) const {
   using runtime::Lane;
-  const auto columns = static_cast<uint64_t>(optionValues.columns);
-  const uint64_t elementBytes = sizeOf(optionValues.typeOfResult());
+  const int64_t columns = optionValues.columns;
   for (uint32_t chunk = 0; chunk + 1 < chunks.count; ++chunk) {
     const RowShards segments = chunks.segments(chunk);
     for (uint32_t step = 1; step < rank.numRanks(); ++step) {
       const uint32_t owner = (rank.id() + step) % rank.numRanks();
-      const auto rows = static_cast<uint64_t>(segments.rowsOf(owner));
+      const int64_t rows = segments.rowsOf(owner);
       // A gate that is opened is waited for, whatever there is to fetch: the next call closes it.
       sequence.signalWait(Lane::ThirdSide, words.arrivals(rank.id()) + (owner * mostChunks + chunk),
                           runtime::Compare::GreaterEqual, 1);
       if (rows == 0)
         continue;
-      const auto firstRow = static_cast<uint64_t>(chunk * chunks.chunkRows + segments.firstRowOf(owner));
-      const runtime::Pointer sums = reduced.on(owner) + chunk * chunks.longestSegment() * optionValues.columns;
-      runtime::Copy copy = runtime::Copy::of({}, sums, rows * columns, fmt::format("ar_fetch from {}", owner));
-      if (static_cast<uint64_t>(strideOut) != columns) {
-        copy.rowBytes = copy.sourcePitch = columns * elementBytes;
-        copy.destinationPitch = static_cast<uint64_t>(strideOut) * elementBytes;
-        copy.rows = rows;
-      }
-      sequence.copyToCaller(Lane::ThirdSide, std::move(copy),
-                            firstRow * static_cast<uint64_t>(strideOut) * elementBytes);
+      const runtime::Pointer sums = reduced.on(owner) + chunk * chunks.longestSegment() * columns;
+      addRowsToCaller(sequence, Lane::ThirdSide, sums,
+                      {chunk * chunks.chunkRows + segments.firstRowOf(owner), rows, columns, strideOut},
+                      fmt::format("ar_fetch from {}", owner));
     }
   }
 }

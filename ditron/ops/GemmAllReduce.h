@@ -122,11 +122,10 @@ private:
   /// From the tables: what the forms are by rows, ascending, the last for all that is more.
   Status makeChoices(const TensorParallelSetting &setting);
   /// For the tables, besides the rows.
-  PlanSizes otherSizes() const;
+  PlanSizes otherSizes() const { return knownSizes(/*m=*/0, optionValues.columns, optionValues.depth); }
   /// Of TwoShot, Pushed and Unfused.
   TileConfig tileFor(int64_t rows) const;
   Status allocateTwoShot();
-  Status allocatePushed();
   /// Unfused is the library's product and AllReduce, which carries the result's type; partial results of another type take the way
   /// of TwoShot.
   bool isSequence(AllReduceForm form) const {

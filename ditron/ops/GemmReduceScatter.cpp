@@ -148,31 +148,14 @@ Status GemmReduceScatter::makePushed() {
     DITRON_RETURN_IF_ERROR(world->requireOneNode(fmt::format("{}: '{}'", operation, optionValues.plan->text())));
   if (world->numNodes() > 1 || choice.mostRows(optionValues.maxRows, otherSizes(), isPushed) == 0)
     return Status::ok();
-  DITRON_ASSIGN_OR_RETURN(pushed, PushedProduct::create(*world, *kernels,
-                                                        {.name = "gemm_rs",
-                                                         .result = PushedResult::Scattered,
-                                                         .dtype = optionValues.dtype,
-                                                         .resultType = optionValues.typeOfResult(),
-                                                         .partialType = partialType(),
-                                                         .epilogue = optionValues.epilogue,
-                                                         .maxRows = optionValues.maxRows,
-                                                         .columns = optionValues.columns,
-                                                         .weightOrder = optionValues.weightOrder,
-                                                         .precision = optionValues.precision}));
+  DITRON_ASSIGN_OR_RETURN(
+      pushed,
+      PushedProduct::create(*world, *kernels, pushedOptionsOf(optionValues, "gemm_rs", PushedResult::Scattered)));
   return Status::ok();
 }
 
-PlanSizes GemmReduceScatter::otherSizes() const {
-  PlanSizes sizes = {{"n", optionValues.columns}};
-  if (optionValues.depth > 0)
-    sizes.emplace_back("k", optionValues.depth);
-  return sizes;
-}
-
 std::optional<TensorParallelPlan> GemmReduceScatter::agreedPlanFor(int64_t rows) const {
-  PlanSizes sizes = otherSizes();
-  sizes.emplace_back("m", rows);
-  return choice.agreedPlanFor(sizes);
+  return choice.agreedPlanFor(knownSizes(rows, optionValues.columns, optionValues.depth));
 }
 
 std::optional<TensorParallelPlan> GemmReduceScatter::pushedPlan(int64_t rows) const {
@@ -187,10 +170,7 @@ std::optional<TensorParallelPlan> GemmReduceScatter::pushedPlan(int64_t rows) co
 }
 
 Schedule GemmReduceScatter::scheduleFor(int64_t rows, int64_t depth) const {
-  PlanSizes sizes = {{"m", rows}, {"n", optionValues.columns}};
-  if (depth > 0)
-    sizes.emplace_back("k", depth);
-  return scheduleOf(choice.planFor(sizes), optionValues.schedule);
+  return scheduleOf(choice.planFor(knownSizes(rows, optionValues.columns, depth)), optionValues.schedule);
 }
 
 std::string GemmReduceScatter::planText(int64_t rows, int64_t depth) const {

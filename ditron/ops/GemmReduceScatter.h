@@ -94,7 +94,7 @@ private:
   /// The tile and the chunks of calls that PushedProduct carries out, the same on all ranks; none of others.
   std::optional<TensorParallelPlan> pushedPlan(int64_t rows) const;
   /// For the tables, besides the rows.
-  PlanSizes otherSizes() const;
+  PlanSizes otherSizes() const { return knownSizes(/*m=*/0, optionValues.columns, optionValues.depth); }
   TileConfig tileFor(int64_t rows, int64_t depth) const { return choice.tileFor(rows, optionValues.columns, depth); }
   Status allocateOneLaunch();
   ProductTerms terms(int64_t size) const override {

@@ -24,6 +24,18 @@ Status verifyOperands(std::string_view operation, const OperandTypes &types, con
 
 } // namespace
 
+void addRowsToCaller(runtime::CallSequence &sequence, runtime::Lane lane, runtime::Pointer source,
+                     const CallerRows &rows, std::string_view name) {
+  const auto elementBytes = static_cast<int64_t>(sizeOf(source.type));
+  runtime::Copy copy = runtime::Copy::of({}, source, static_cast<uint64_t>(rows.count * rows.columns), name);
+  if (rows.stride != rows.columns) {
+    copy.rowBytes = copy.sourcePitch = static_cast<uint64_t>(rows.columns * elementBytes);
+    copy.destinationPitch = static_cast<uint64_t>(rows.stride * elementBytes);
+    copy.rows = static_cast<uint64_t>(rows.count);
+  }
+  sequence.copyToCaller(lane, std::move(copy), static_cast<uint64_t>(rows.first * rows.stride * elementBytes));
+}
+
 std::string_view toString(Operand operand) {
   switch (operand) {
   case Operand::A: return "a";

@@ -73,6 +73,14 @@ struct OperandLaunch {
   static Names withEpilogue(Names names, const GemmEpilogue &epilogue);
 };
 
+/// Rows of the caller's result, `stride` elements apart.
+struct CallerRows {
+  int64_t first, count, columns, stride;
+};
+/// Adds the copy of as many rows from `source`, which has no gaps between them.
+void addRowsToCaller(runtime::CallSequence &sequence, runtime::Lane lane, runtime::Pointer source,
+                     const CallerRows &rows, std::string_view name);
+
 /// One shape on one rank. Valid as long as the operator; one thread at a time. Copies share it.
 class ProductPlan {
 public:

@@ -133,25 +133,17 @@ void PushedProduct::addArrivals(const runtime::Rank &rank, const Cut &cut, uint3
 
 void PushedProduct::addFetches(const runtime::Rank &rank, const Cut &cut, int64_t strideOut,
                                runtime::CallSequence &sequence) const {
-  const auto columns = static_cast<uint64_t>(options.columns), stride = static_cast<uint64_t>(strideOut);
-  const uint64_t elementBytes = sizeOf(options.resultType);
   for (uint32_t chunk = 0; chunk < cut.count; ++chunk)
     for (uint32_t step = 1; step < rank.numRanks(); ++step) {
       const uint32_t owner = (rank.id() + step) % rank.numRanks();
-      const auto rows = static_cast<uint64_t>(cut.rowsOf(owner, chunk));
+      const int64_t rows = cut.rowsOf(owner, chunk);
       if (rows == 0)
         continue;
-      const auto firstRow = static_cast<uint64_t>(cut.firstRowOf(owner, chunk));
       sequence.signalWait(fetchLane, words.arrivals(rank.id()) + sumGate(owner, chunk), runtime::Compare::GreaterEqual,
                           1);
-      const runtime::Pointer sums = reduced.on(owner) + chunk * cut.chunkTileRows * cut.blockM * options.columns;
-      runtime::Copy copy = runtime::Copy::of({}, sums, rows * columns, fmt::format("{} from {}", copyName, owner));
-      if (stride != columns) {
-        copy.rowBytes = copy.sourcePitch = columns * elementBytes;
-        copy.destinationPitch = stride * elementBytes;
-        copy.rows = rows;
-      }
-      sequence.copyToCaller(fetchLane, std::move(copy), firstRow * stride * elementBytes);
+      addRowsToCaller(sequence, fetchLane, reduced.on(owner) + chunk * cut.chunkTileRows * cut.blockM * options.columns,
+                      {cut.firstRowOf(owner, chunk), rows, options.columns, strideOut},
+                      fmt::format("{} from {}", copyName, owner));
     }
 }
 

@@ -34,6 +34,21 @@ struct PushedProductOptions {
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
 };
 
+/// Of an operator; `options` are its own, `name` begins the names of its buffers.
+template <typename Options>
+PushedProductOptions pushedOptionsOf(const Options &options, std::string_view name, PushedResult result) {
+  return {.name = std::string(name),
+          .result = result,
+          .dtype = options.dtype,
+          .resultType = options.typeOfResult(),
+          .partialType = options.partialType.value_or(options.typeOfResult()),
+          .epilogue = options.epilogue,
+          .maxRows = options.maxRows,
+          .columns = options.columns,
+          .weightOrder = options.weightOrder,
+          .precision = options.precision};
+}
+
 class PushedProduct {
 public:
   static constexpr std::string_view kernelName = "pushed_product";

@@ -246,6 +246,24 @@ def product_of_tile(a_desc, b_desc, row, column, first_step, end_step, BLOCK_M: 
 
 
 @triton.jit
+def work_of_program(program, tiles, steps, splits, SPLIT: tl.constexpr):
+    """Which part of the depth a program has, its first tile and the end of its tiles, and the same of the steps along the depth: every num_programs-th tile with all steps, or
+    with SPLIT one of the `splits` parts of a single one."""
+    split = 0
+    first_tile = program
+    end_tile = tiles
+    first_step = 0
+    end_step = steps
+    if SPLIT:
+        split = program // tiles
+        first_tile = program % tiles
+        end_tile = first_tile + 1
+        first_step = steps * split // splits
+        end_step = steps * (split + 1) // splits
+    return split, first_tile, end_tile, first_step, end_step
+
+
+@triton.jit
 def add_parts(total, split_ptr, split_counter_ptr, tile, split, splits, mask, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     """A block's part of a tile's depth into scratch memory. The last block to come gets True and the sum of all in their order."""
     parts = split_ptr + tl.cast(tile, tl.int64) * splits * (BLOCK_M * BLOCK_N)
@@ -303,16 +321,7 @@ def gemm_all_reduce_one_launch(a_ptr, b_ptr, out_ptr, split_ptr, split_counter_p
     sums = sums_ptr + (generation % 2) * slot_elements
     steps = tl.cdiv(K, BLOCK_K)
     tl.assume(steps > 0)
-    first_step = 0
-    end_step = steps
-    first_tile = program
-    end_tile = tiles
-    if SPLIT:
-        split = program // tiles
-        first_tile = program % tiles
-        end_tile = first_tile + 1
-        first_step = steps * split // splits
-        end_step = steps * (split + 1) // splits
+    split, first_tile, end_tile, first_step, end_step = work_of_program(program, tiles, steps, splits, SPLIT)
 
     FETCH_AHEAD: tl.constexpr = can_fetch_ahead(b_ptr.dtype.element_ty, B_TRANSPOSED)
     for tile in tl.range(first_tile, end_tile, num_programs, warp_specialize=FETCH_AHEAD):
@@ -377,22 +386,17 @@ def prefetch_weights(b_ptr, stride_b, column, first_step, end_step, prefetched_s
                      B_TRANSPOSED: tl.constexpr):
     """Hints for the L2 cache: the first prefetched_steps of what matmul_tile reads of B for the tile at `column`."""
     LINE: tl.constexpr = 1024 // b_ptr.dtype.element_ty.primitive_bitwidth
-    depth = min(end_step - first_step, prefetched_steps) * BLOCK_K
-    lines_of_row = tl.cdiv(depth, LINE)
-    rows = min(N - column, BLOCK_N)
-    first_row = column
-    first_element = first_step * BLOCK_K
-    elements = min(K - first_element, depth)
-    if not B_TRANSPOSED:
-        lines_of_row = tl.cdiv(min(N - column, BLOCK_N), LINE)
-        rows = elements
-        first_row = first_step * BLOCK_K
-        first_element = column
-        elements = min(N - column, BLOCK_N)
+    first_depth = first_step * BLOCK_K
+    depth = min(min(end_step - first_step, prefetched_steps) * BLOCK_K, K - first_depth)
+    columns = min(N - column, BLOCK_N)
+    if B_TRANSPOSED:
+        first_row, rows, first_element, elements = column, columns, first_depth, depth
+    else:
+        first_row, rows, first_element, elements = first_depth, depth, column, columns
+    lines_of_row = tl.cdiv(elements, LINE)
     for line in range(tid(0), rows * lines_of_row, num_threads()):
-        element = line % lines_of_row * LINE
-        if element < elements:
-            prefetch_l2(b_ptr + tl.cast(first_row + line // lines_of_row, tl.int64) * stride_b + first_element + element)
+        row = tl.cast(first_row + line // lines_of_row, tl.int64)
+        prefetch_l2(b_ptr + row * stride_b + first_element + line % lines_of_row * LINE)
 
 
 @triton.jit(do_not_specialize=["rank", "bias_columns", "push_rows", "prefetched_steps"])
@@ -415,16 +419,7 @@ def all_gather_gemm_one_launch(shard_ptr, a_ptr, push_ptr, b_ptr, c_ptr, split_p
     tiles = tl.cdiv(M, BLOCK_M) * tl.cdiv(N, BLOCK_N)
     steps = tl.cdiv(K, BLOCK_K)
     tl.assume(steps > 0)
-    first_step = 0
-    end_step = steps
-    first_tile = program
-    end_tile = tiles
-    if SPLIT:
-        split = program // tiles
-        first_tile = program % tiles
-        end_tile = first_tile + 1
-        first_step = steps * split // splits
-        end_step = steps * (split + 1) // splits
+    split, first_tile, end_tile, first_step, end_step = work_of_program(program, tiles, steps, splits, SPLIT)
     generation = tl.load(generation_ptr) + 1
     half = tl.cast(generation % 2, tl.int32) * half_rows
     first_row = min(rank * rows_per_rank, M)

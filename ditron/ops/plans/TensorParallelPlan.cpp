@@ -121,6 +121,14 @@ std::vector<RowsPlan> plansByRows(const PlanChoice &choice, const PlanSizes &oth
   return plans;
 }
 
+PlanSizes knownSizes(int64_t m, int64_t n, int64_t k) {
+  PlanSizes sizes;
+  for (const auto &[name, size] : {std::pair("m", m), std::pair("n", n), std::pair("k", k)})
+    if (size > 0)
+      sizes.emplace_back(name, size);
+  return sizes;
+}
+
 Expected<TensorParallelChoice> TensorParallelChoice::create(runtime::World &world, std::string_view op,
                                                             const TensorParallelSetting &setting) {
   if (setting.plan)
@@ -169,11 +177,7 @@ std::vector<OneLaunchRows> TensorParallelChoice::oneLaunchTiles(const PlanSizes 
 }
 
 TileConfig TensorParallelChoice::tileFor(int64_t m, int64_t n, int64_t k) const {
-  PlanSizes sizes;
-  for (const auto &[name, size] : {std::pair("m", m), std::pair("n", n), std::pair("k", k)})
-    if (size > 0)
-      sizes.emplace_back(name, size);
-  return tileOf(planFor(sizes), m, n, k);
+  return tileOf(planFor(knownSizes(m, n, k)), m, n, k);
 }
 
 TileConfig TensorParallelChoice::tileOf(const std::optional<TensorParallelPlan> &plan, int64_t m, int64_t n,

@@ -56,6 +56,9 @@ struct RowsPlan {
 /// `others`: sizes besides m.
 std::vector<RowsPlan> plansByRows(const PlanChoice &choice, const PlanSizes &others);
 
+/// For the tables; sizes of 0 are not known.
+PlanSizes knownSizes(int64_t m, int64_t n, int64_t k);
+
 /// What an operator's options say.
 struct TensorParallelSetting {
   DataType dtype = DataType::BF16;
