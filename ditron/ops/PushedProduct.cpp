@@ -40,6 +40,9 @@ int64_t PushedProduct::Cut::rowsOf(uint32_t owner, uint32_t chunk) const {
 
 Expected<PushedProduct> PushedProduct::create(runtime::World &world, runtime::KernelProvider &kernels,
                                               const PushedProductOptions &options) {
+  if (world.numRanks() > mostRanks)
+    return unsupported(fmt::format("{}: form pushed among {} ranks; at most {} are accepted", options.name,
+                                   world.numRanks(), mostRanks));
   PushedProduct made;
   made.options = options;
   made.world = &world;
@@ -107,17 +110,21 @@ std::vector<PushedProduct::Launch> PushedProduct::launchesOf(uint32_t rank, cons
   auto othersOf = [&](uint32_t chunk) { return cut.tileRowsOf(chunk) * others * columns; };
   std::vector<Launch> launches;
   Launch first; // nothing of it has to wait for other ranks
-  for (uint32_t chunk = 0; chunk < std::min(cut.count, chunksOnTheWay); ++chunk)
+  first.endChunk = std::min(cut.count, chunksOnTheWay);
+  for (uint32_t chunk = 0; chunk < first.endChunk; ++chunk)
     first.otherTiles += othersOf(chunk);
   launches.push_back(first);
   for (uint32_t chunk = 0; chunk < cut.count; ++chunk) {
     const uint32_t next = chunk + chunksOnTheWay;
     launches.push_back({.otherTiles = next < cut.count ? othersOf(next) : 0,
-                        .firstChunk = std::min(next, cut.count - 1),
+                        .firstChunk = std::min(next, cut.count),
+                        .endChunk = std::min(next + 1, cut.count),
                         .ownTiles = cut.rowsOf(rank, chunk) > 0 ? cut.tileRowsOf(chunk) * columns : 0,
                         .ownChunk = chunk});
   }
   std::erase_if(launches, [](const Launch &each) { return each.otherTiles + each.ownTiles == 0; });
+  for (uint32_t index = 0; index < launches.size(); ++index)
+    launches[index].index = index;
   return launches;
 }
 
@@ -175,9 +182,11 @@ KernelCall PushedProduct::call(const runtime::Rank &rank, const OperandPointers 
                     {"rows_per_rank", cut.segments.rowsPerRank},
                     {"segment_tiles", cut.tileRows},
                     {"chunk_tiles", cut.chunkTileRows},
+                    {"launch", launch.index},
                     {"tiles", tiles},
                     {"other_tiles", launch.otherTiles},
                     {"first_chunk", launch.firstChunk},
+                    {"end_chunk", launch.endChunk},
                     {"own_chunk", launch.ownChunk},
                     {"rank", id},
                     {"WORLD_SIZE", rank.numRanks()},
@@ -186,6 +195,11 @@ KernelCall PushedProduct::call(const runtime::Rank &rank, const OperandPointers 
                     {"B_TRANSPOSED", options.weightOrder == MatrixOrder::Transposed},
                     {"reduced_ptr", orNone(everywhere ? reduced.on(id) : runtime::Pointer())},
                     {"fetch_ptr", orNone(everywhere, words.arrivals(id) + sumGate(0, 0))}};
+  for (uint32_t owner = 0; owner < mostRanks; ++owner)
+    call.arguments.emplace_back(fmt::format("slot{}_ptr", owner),
+                                orNone(owner < rank.numRanks()
+                                           ? scatter.on(owner) + id * cut.segments.rowsPerRank * options.columns
+                                           : runtime::Pointer()));
   appendTileArguments(call, tile, options.precision);
   appendEpilogue(call, options.epilogue, operands.epilogue(), id == 0 ? options.columns : 0);
   return call;

@@ -1,7 +1,7 @@
 //===- PushedProduct.h - Products whose tiles go to their owners as they are computed ----------------------------*- C++ -*-===//
 //
 // GEMM+ReduceScatter and GEMM+AllReduce of many rows without copies of partial results: each rank owns a part of the rows. A block stores
-// a tile of another rank's rows into that rank's memory as soon as it has computed it; tiles of the own rows come when the other ranks'
+// a tile of another rank's rows into that rank's memory as soon as it has computed it, beside the next one; tiles of the own rows come when the other ranks'
 // parts of them have come, and the blocks that compute them add. The rows are cut into chunks: while parts of one are on their way, the product
 // goes on with the next two. With Everywhere the copy engine of each rank then fetches the sums from their owners.
 //
@@ -52,6 +52,7 @@ PushedProductOptions pushedOptionsOf(const Options &options, std::string_view na
 class PushedProduct {
 public:
   static constexpr std::string_view kernelName = "pushed_product";
+  static constexpr uint32_t mostRanks = 8;                   ///< The kernel has a tensor map for each.
   static constexpr std::string_view copyName = "sums_fetch"; ///< Prefix of the copies' names in traces.
 
   /// Allocates buffers, signals and streams on all ranks.
@@ -84,10 +85,12 @@ private:
     }
     int64_t rowsOf(uint32_t owner, uint32_t chunk) const;
   };
-  /// What one launch computes: tiles of the other ranks' segments, from firstChunk on, and then those of the own segment of ownChunk.
+  /// What the index-th launch computes: tiles of the other ranks' segments of chunks [firstChunk, endChunk), and then those of the own segment of
+  /// ownChunk.
   struct Launch {
+    uint32_t index = 0;
     int64_t otherTiles = 0;
-    uint32_t firstChunk = 0;
+    uint32_t firstChunk = 0, endChunk = 0;
     int64_t ownTiles = 0;
     uint32_t ownChunk = 0;
   };

@@ -54,24 +54,51 @@ def add_parts_of_ranks(scatter_ptr, reduced_ptr, out_ptr, row, out_row, column, 
         tl.store(result + (part + part_rows) * stride_out + part_columns, value, mask=mask)
 
 
-@triton.jit(do_not_specialize=["rank", "bias_columns", "tiles", "other_tiles", "first_chunk", "own_chunk"])
-def pushed_product(a_ptr, b_ptr, scatter_ptr, out_ptr, counter_ptr, arrival_ptr, M, N, K, stride_a, stride_b, stride_out, rows_per_rank, segment_tiles,
-                   chunk_tiles, tiles, other_tiles, first_chunk, own_chunk, rank, WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr, PART_M: tl.constexpr,
-                   BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_SIZE_M: tl.constexpr, B_TRANSPOSED: tl.constexpr,
-                   PRECISION: tl.constexpr, reduced_ptr=None, fetch_ptr=None, a_scale_ptr=None, b_scale_ptr=None, bias_ptr=None, bias_columns=0,
-                   ROW_SCALES: tl.constexpr = False, COLUMN_SCALES: tl.constexpr = False):
-    """The tiles of A @ B * scales + bias that launched_tile says, into scatter_ptr[rank] of their owners, [WORLD_SIZE, rows_per_rank, N]; and the sums of those of the
-    own segment, all of whose other parts have come before, to out_ptr.
+@triton.jit
+def store_to_owner(slots, owner, row, column, tile, rows_per_rank, N, WORLD_SIZE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """A tile into this rank's slot on the owner. Tensor copies, where there are some, run on beside the next tile: links take their time."""
+    for peer in tl.static_range(WORLD_SIZE):
+        if peer == owner:
+            slot = tl.make_tensor_descriptor(slots[peer], shape=[rows_per_rank, N], strides=[N, 1], block_shape=[BLOCK_M, BLOCK_N])
+            slot.store([row, column], tile)
 
-    Opens arrival_ptr[rank, chunk] on the owner when its last tile of a chunk has been stored there. With reduced_ptr, [rows_per_rank, N] in
-    symmetric memory, out_ptr is the whole matrix on every rank; fetch_ptr[rank, chunk] is opened on the others when the own segment's sums of a
-    chunk can be fetched from there. Without it out_ptr is the own segment. Gates that nobody waits for stay closed: those of segments without rows in a chunk.
+
+@triton.jit
+def open_gates(arrival_ptr, fetch_ptr, M, rows_per_rank, chunk_rows, first_chunk, end_chunk, own_chunk, has_own, rank, WORLD_SIZE: tl.constexpr,
+               CHUNKS: tl.constexpr):
+    """By one thread when all blocks of a launch are done: the owners have their parts of chunks [first_chunk, end_chunk), and the own sums of own_chunk can be fetched."""
+    for step in range(1, WORLD_SIZE):
+        peer = (rank + step) % WORLD_SIZE
+        peer_rows = min(M - min(peer * rows_per_rank, M), rows_per_rank)
+        for chunk in range(first_chunk, end_chunk):
+            if peer_rows > chunk * chunk_rows:
+                st(dl.symm_at(arrival_ptr, peer) + rank * CHUNKS + chunk, 1, scope="sys", semantic="release")
+        if fetch_ptr is not None:
+            if has_own:
+                st(dl.symm_at(fetch_ptr, peer) + rank * CHUNKS + own_chunk, 1, scope="sys", semantic="release")
+
+
+@triton.jit(do_not_specialize=["rank", "bias_columns", "launch", "tiles", "other_tiles", "first_chunk", "end_chunk", "own_chunk"])
+def pushed_product(a_ptr, b_ptr, scatter_ptr, out_ptr, counter_ptr, arrival_ptr, M, N, K, stride_a, stride_b, stride_out, rows_per_rank, segment_tiles,
+                   chunk_tiles, launch, tiles, other_tiles, first_chunk, end_chunk, own_chunk, rank, WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr,
+                   PART_M: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_SIZE_M: tl.constexpr,
+                   B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr, slot0_ptr=None, slot1_ptr=None, slot2_ptr=None, slot3_ptr=None, slot4_ptr=None,
+                   slot5_ptr=None, slot6_ptr=None, slot7_ptr=None, reduced_ptr=None, fetch_ptr=None, a_scale_ptr=None, b_scale_ptr=None, bias_ptr=None,
+                   bias_columns=0, ROW_SCALES: tl.constexpr = False, COLUMN_SCALES: tl.constexpr = False):
+    """The tiles of A @ B * scales + bias that launched_tile says, into this rank's slot on their owners, [rows_per_rank, N]: slotR_ptr is that of rank R, here
+    scatter_ptr[rank] of [WORLD_SIZE, rows_per_rank, N]. And the sums of those of the own segment, all of whose other parts have come before, to out_ptr.
+
+    When all of a launch is done it opens the gates arrival_ptr[rank, chunk] on the owners for what it has stored there. With reduced_ptr, [rows_per_rank, N] in
+    symmetric memory, out_ptr is the whole matrix on every rank; fetch_ptr[rank, own_chunk] is opened on the others when the own segment's sums can be
+    fetched from there. Without it out_ptr is the own segment. Gates that nobody waits for stay closed: those of segments without rows in a chunk.
+    counter_ptr[launch] is zero before.
     """
     num_pid_n = tl.cdiv(N, BLOCK_N)
     a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
     b_desc = weight_descriptor(b_ptr, N, K, stride_b, BLOCK_N, BLOCK_K, B_TRANSPOSED)
     steps = tl.cdiv(K, BLOCK_K)
     tl.assume(steps > 0)
+    slots = (slot0_ptr, slot1_ptr, slot2_ptr, slot3_ptr, slot4_ptr, slot5_ptr, slot6_ptr, slot7_ptr)
     FETCH_AHEAD: tl.constexpr = can_fetch_ahead(b_ptr.dtype.element_ty, B_TRANSPOSED)
     for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), warp_specialize=FETCH_AHEAD):
         owner, chunk, tile_row, pid_n, tile_rows = launched_tile(tile, other_tiles, first_chunk, own_chunk, segment_tiles, chunk_tiles, num_pid_n, rank,
@@ -83,27 +110,20 @@ def pushed_product(a_ptr, b_ptr, scatter_ptr, out_ptr, counter_ptr, arrival_ptr,
         sums = matmul_tile(a_desc, b_desc, segment_first + row, column, 0, steps, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION)
         value = scaled_tile(sums, segment_first + row, column, M, N, a_scale_ptr, 1, b_scale_ptr, bias_ptr, bias_columns, ROW_SCALES, COLUMN_SCALES,
                             BLOCK_M, BLOCK_N)
-        slot = dl.symm_at(scatter_ptr, owner) + tl.cast(rank * rows_per_rank + row, tl.int64) * N + column
-        rows = tl.arange(0, BLOCK_M)[:, None]
-        columns = tl.arange(0, BLOCK_N)[None, :]
-        tl.store(slot + rows * N + columns, value.to(scatter_ptr.dtype.element_ty), mask=(rows < segment_rows - row) & (columns < N - column))
-        __syncthreads()
-        is_own = owner == rank
-        if is_own:
+        # Behind the end of a segment nobody waits for what comes.
+        if row < segment_rows:
+            store_to_owner(slots, owner, row, column, value.to(scatter_ptr.dtype.element_ty), rows_per_rank, N, WORLD_SIZE, BLOCK_M, BLOCK_N)
+        if owner == rank:
             out_row = row
             if reduced_ptr is not None:
                 out_row += segment_first
+            __syncthreads()
             add_parts_of_ranks(scatter_ptr, reduced_ptr, out_ptr, row, out_row, column, segment_rows, N, stride_out, rows_per_rank, WORLD_SIZE, BLOCK_M,
                                BLOCK_N, PART_M)
-            __syncthreads()
-        if tid(0) == 0:
-            # In scope of the system: what this block has stored on another rank comes before the gate that another block may open.
-            done = atomic_add(counter_ptr + chunk * WORLD_SIZE + owner, 1, scope="sys", semantic="acq_rel") + 1
-            if (done == tile_rows * num_pid_n) & (segment_rows > chunk * chunk_tiles * BLOCK_M):
-                if is_own:
-                    if fetch_ptr is not None:
-                        for peer in range(WORLD_SIZE):
-                            if peer != rank:
-                                st(dl.symm_at(fetch_ptr, peer) + rank * CHUNKS + chunk, 1, scope="sys", semantic="release")
-                else:
-                    st(dl.symm_at(arrival_ptr, owner) + rank * CHUNKS + chunk, 1, scope="sys", semantic="release")
+    __syncthreads()
+    if tid(0) == 0:
+        # In scope of the system: what this block has stored on other ranks comes before the gates that another block may open.
+        done = atomic_add(counter_ptr + launch, 1, scope="sys", semantic="acq_rel") + 1
+        if done == tl.num_programs(0):
+            open_gates(arrival_ptr, fetch_ptr, M, rows_per_rank, chunk_tiles * BLOCK_M, first_chunk, end_chunk, own_chunk, tiles > other_tiles, rank,
+                       WORLD_SIZE, CHUNKS)
