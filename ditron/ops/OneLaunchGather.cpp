@@ -8,13 +8,6 @@ namespace ditron::ops {
 namespace {
 /// Parts of a rank's rows, pushed by as many blocks; and elements that a block pushes at a time.
 constexpr uint32_t pushes = 32, pushBlock = 2048;
-
-/// Steps of its first tile whose weights a block asks the L2 cache for before it waits: all blocks together for what memory gives while the rows are on
-/// their way, a few microseconds, and no more than a third of the cache.
-int64_t prefetchedSteps(const OneLaunchGrid &grid, const TileConfig &tile, DataType dtype) {
-  constexpr int64_t bytes = 16 << 20;
-  return bytes / (int64_t{grid.blocks} * tile.blockN * tile.blockK * static_cast<int64_t>(sizeOf(dtype)));
-}
 } // namespace
 
 GatheredRows::GatheredRows(DataType dtype, int64_t depth, bool hasScales) {
@@ -110,7 +103,6 @@ KernelCall OneLaunchGather::call(const runtime::Rank &rank, runtime::Pointer sha
                     {"all_rows", 2 * halfRows},
                     {"pushes", pushes},
                     {"splits", grid.splits},
-                    {"prefetched_steps", prefetchedSteps(grid, shape.tile, options.dtype)},
                     {"rank", id},
                     {"WORLD_SIZE", rank.numRanks()},
                     {"SPLIT", grid.splits > 1},

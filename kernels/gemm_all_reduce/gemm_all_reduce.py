@@ -14,7 +14,7 @@ One launch and nothing else, for few rows, one- or two-shot: `gemm_all_reduce_on
 import triton
 import triton.language as tl
 import triton_dist.language as dl
-from triton_dist.language.extra.language_extra import __syncthreads, atomic_add, num_threads, prefetch_l2, st, tid
+from triton_dist.language.extra.language_extra import __syncthreads, atomic_add, st, tid
 
 from ..product.product import (activated, can_fetch_ahead, grouped_tile, matmul_tile, matmul_tile_turned, result_columns, scaled_tile,
                                weight_descriptor)
@@ -381,27 +381,9 @@ def gemm_all_reduce_one_launch(a_ptr, b_ptr, out_ptr, split_ptr, split_counter_p
     end_call(call_ptr, generation)
 
 
-@triton.jit
-def prefetch_weights(b_ptr, stride_b, column, first_step, end_step, prefetched_steps, N, K, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
-                     B_TRANSPOSED: tl.constexpr):
-    """Hints for the L2 cache: the first prefetched_steps of what matmul_tile reads of B for the tile at `column`."""
-    LINE: tl.constexpr = 1024 // b_ptr.dtype.element_ty.primitive_bitwidth
-    first_depth = first_step * BLOCK_K
-    depth = min(min(end_step - first_step, prefetched_steps) * BLOCK_K, K - first_depth)
-    columns = min(N - column, BLOCK_N)
-    if B_TRANSPOSED:
-        first_row, rows, first_element, elements = column, columns, first_depth, depth
-    else:
-        first_row, rows, first_element, elements = first_depth, depth, column, columns
-    lines_of_row = tl.cdiv(elements, LINE)
-    for line in range(tid(0), rows * lines_of_row, num_threads()):
-        row = tl.cast(first_row + line // lines_of_row, tl.int64)
-        prefetch_l2(b_ptr + row * stride_b + first_element + line % lines_of_row * LINE)
-
-
-@triton.jit(do_not_specialize=["rank", "bias_columns", "push_rows", "prefetched_steps"])
+@triton.jit(do_not_specialize=["rank", "bias_columns", "push_rows"])
 def all_gather_gemm_one_launch(shard_ptr, a_ptr, push_ptr, b_ptr, c_ptr, split_ptr, split_counter_ptr, flags_ptr, call_ptr, generation_ptr, M, N, K,
-                               stride_shard, stride_a, stride_b, stride_c, push_rows, push_columns, rows_per_rank, half_rows, all_rows, pushes, splits, prefetched_steps, rank, WORLD_SIZE: tl.constexpr, SPLIT: tl.constexpr,
+                               stride_shard, stride_a, stride_b, stride_c, push_rows, push_columns, rows_per_rank, half_rows, all_rows, pushes, splits, rank, WORLD_SIZE: tl.constexpr, SPLIT: tl.constexpr,
                                BLOCK: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
                                TURNED: tl.constexpr, B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr, shard_scale_ptr=None,
                                a_scale_ptr=None, stride_a_scale=1, b_scale_ptr=None, bias_ptr=None, bias_columns=0,
@@ -411,7 +393,7 @@ def all_gather_gemm_one_launch(shard_ptr, a_ptr, push_ptr, b_ptr, c_ptr, split_p
 
     The rank's rows, as push_rows rows of push_columns elements, are cut into `pushes` parts of the same number on all ranks. The first blocks store them into every rank's workspace,
     [all_rows, stride_a], half of it for even and half for odd calls, and raise flags_ptr[part, rank] there; then, as all blocks, they wait for the parts of all
-    ranks. A block never waits before it has pushed. In between it asks the L2 cache for the first prefetched_steps of its weights. push_ptr is a_ptr and generation_ptr call_ptr: the producer warp takes its copies and its generation from
+    ranks. A block never waits before it has pushed. push_ptr is a_ptr and generation_ptr call_ptr: the producer warp takes its copies and its generation from
     arguments that the kernel does not write, the one behind a wait, the other before the block can end.
     """
     program = tl.program_id(0)
@@ -441,10 +423,6 @@ def all_gather_gemm_one_launch(shard_ptr, a_ptr, push_ptr, b_ptr, c_ptr, split_p
                 for step in range(1, WORLD_SIZE + 1):
                     tl.store(dl.symm_at(own_scales, (rank + step) % WORLD_SIZE) + scale_row * stride_a_scale, scale)
         raise_flags(flags_ptr, part, generation, rank, WORLD_SIZE)
-    # Memory has nothing else to do while the rows are on their way; but what others wait for goes first.
-    if first_tile < tiles:
-        tile_row, tile_column = tile_place(first_tile, M, N, BLOCK_M, BLOCK_N)
-        prefetch_weights(b_ptr, stride_b, tile_column, first_step, end_step, prefetched_steps, N, K, BLOCK_N, BLOCK_K, B_TRANSPOSED)
 
     a_desc = tl.make_tensor_descriptor(a_ptr, shape=[all_rows, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
     b_desc = weight_descriptor(b_ptr, N, K, stride_b, BLOCK_N, BLOCK_K, B_TRANSPOSED)

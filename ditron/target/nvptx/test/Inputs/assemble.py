@@ -114,8 +114,8 @@ cases += [
      constexpr(WORLD_SIZE=8, **exchange, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 16"),
     (library("gemm_all_reduce"), "gather_rows", "*bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32:16, i32:16, i32:16, i32:16, i32" +
      constexpr(WORLD_SIZE=8, **exchange, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 16", "tight"),
-    (library("pushed_product"), "pushed_product", ", ".join(["*bf16:16"] * 4 + ["*i32:16", "*i64:16"] + ["i32:16"] * 7 + ["i32"] * 7) +
-     constexpr(WORLD_SIZE=8, CHUNKS=8, PART_M=32, **tiles) + ", *bf16:16, *i64:16", "--num-warps 8", "tight"),
+    (library("pushed_product"), "pushed_product", ", ".join(["*bf16:16"] * 4 + ["*i32:16", "*i64:16"] + ["i32:16"] * 7 + ["i32"] * 9) +
+     constexpr(WORLD_SIZE=8, CHUNKS=8, PART_M=32, **tiles) + ", *bf16:16" * 8 + ", *bf16:16, *i64:16", "--num-warps 8", "tight"),
     (library("tile_link"), "begin_call", "*i64:16, *i64:16, *i64:16, *i64:16, i32"),
     (library("tile_link"), "gemm_ring_reduce_scatter", "*fp16:16, *fp16:16, *fp32:16, *fp32:16, *bf16:16, *i64, *i64, *i64" + ", i32" * 5 +
      constexpr(RING_BLOCKS=20, BLOCK_M=128, BLOCK_N=128, BLOCK_K=32, RING_M=64, RING_N=128), "--num-warps 8"),
@@ -253,7 +253,7 @@ for two_shot, m, n, k, split, options in [(False, 16, 64, 128, False, "--num-sta
     cases.append((library("gemm_all_reduce"), "gemm_all_reduce_one_launch", "*bf16:16, *bf16:16, *bf16:16, *fp32:16, *i32:16, *bf16:16, *bf16:16, *i64:16, *i64:16" +
                   ", i32:16" * 8 + ", i32, i32" + constexpr(WORLD_SIZE=4, SPLIT=split, TWO_SHOT=two_shot, SCATTER=n == 128, PART_M=-(-m // 4), BLOCK_M=m, BLOCK_N=n, BLOCK_K=k,
                                                             TURNED=turned, B_TRANSPOSED=split, PRECISION="tf32"), options))
-    cases.append((library("gemm_all_reduce"), "all_gather_gemm_one_launch", ", ".join(["*bf16:16"] * 5 + ["*fp32:16", "*i32:16"] + ["*i64:16"] * 3 + ["i32:16"] * 12 + ["i32"] * 4) +
+    cases.append((library("gemm_all_reduce"), "all_gather_gemm_one_launch", ", ".join(["*bf16:16"] * 5 + ["*fp32:16", "*i32:16"] + ["*i64:16"] * 3 + ["i32:16"] * 12 + ["i32"] * 3) +
                   constexpr(WORLD_SIZE=4, SPLIT=split, BLOCK=2048, BLOCK_M=m, BLOCK_N=n, BLOCK_K=k, TURNED=turned, B_TRANSPOSED=split, PRECISION="tf32"), options))
 
 # 8-bit operands with scales of rows and columns, bias and activations.
@@ -279,8 +279,8 @@ for a, bias, scales, activation in [("fp8e4nv", "*bf16:16", "*fp32:16", "swiglu"
                   constexpr(**nodes, CHUNKS=2, **wide) + gathered + vectors + constexpr(ACTIVATION=activation), "--num-warps 8"))
     cases.append((library("tensor_parallel_gemm"), "gemm_reduce_scatter", f"*{a}:16, *{a}:16, *bf16:16, *i32:16, *u64:16" + ", i32:16" * 6 + ", i32" +
                   constexpr(**nodes, **wide) + scaled + biased + vectors, "--num-warps 8"))
-    cases.append((library("pushed_product"), "pushed_product", ", ".join([f"*{a}:16"] * 2 + ["*bf16:16"] * 2 + ["*i32:16", "*i64:16"] + ["i32:16"] * 7 + ["i32"] * 7) +
-                  constexpr(WORLD_SIZE=8, CHUNKS=8, PART_M=16, **wide, reduced_ptr=None, fetch_ptr=None) + scaled + biased + vectors, "--num-warps 8"))
+    cases.append((library("pushed_product"), "pushed_product", ", ".join([f"*{a}:16"] * 2 + ["*bf16:16"] * 2 + ["*i32:16", "*i64:16"] + ["i32:16"] * 7 + ["i32"] * 9) +
+                  constexpr(WORLD_SIZE=8, CHUNKS=8, PART_M=16, **wide) + ", *bf16:16" * 8 + constexpr(reduced_ptr=None, fetch_ptr=None) + scaled + biased + vectors, "--num-warps 8"))
     cases.append((library("gemm_all_reduce"), "gemm_all_reduce", f"*{a}:16, *{a}:16, *bf16:16, *i32:16, *i64:16" + ", i32:16" * 6 + ", i32" +
                   constexpr(WORLD_SIZE=8, **wide) + scaled + biased + vectors, "--num-warps 8"))
     turned, parts = arch == "sm_90a", "*i32:16" if a == "i8" else "*fp32:16"
@@ -288,7 +288,7 @@ for a, bias, scales, activation in [("fp8e4nv", "*bf16:16", "*fp32:16", "swiglu"
                   ", i32:16" * 8 + ", i32, i32" + constexpr(WORLD_SIZE=4, SPLIT=True, TWO_SHOT=True, SCATTER=a == "i8", PART_M=8, BLOCK_M=32, BLOCK_N=64, BLOCK_K=128,
                                                             TURNED=turned, B_TRANSPOSED=True, PRECISION="tf32") + scaled + biased + vectors, "--num-stages 3"))
     cases.append((library("gemm_all_reduce"), "all_gather_gemm_one_launch",
-                  ", ".join([f"*{a}:16"] * 4 + ["*bf16:16", parts, "*i32:16"] + ["*i64:16"] * 3 + ["i32:16"] * 12 + ["i32"] * 4) +
+                  ", ".join([f"*{a}:16"] * 4 + ["*bf16:16", parts, "*i32:16"] + ["*i64:16"] * 3 + ["i32:16"] * 12 + ["i32"] * 3) +
                   constexpr(WORLD_SIZE=4, SPLIT=True, BLOCK=2048, BLOCK_M=32, BLOCK_N=64, BLOCK_K=128, TURNED=turned, B_TRANSPOSED=True, PRECISION="tf32") +
                   optional(scales, "shard_scale_ptr") + gathered + constexpr(SHARD_SCALES=a != "fp8e5") + vectors + constexpr(ACTIVATION=activation), "--num-stages 3"))
 packets, ranks_and_sums = "*bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32, i32, i32, fp32", dict(WORLD=8, REDUCTION=0, SCALED=False)
