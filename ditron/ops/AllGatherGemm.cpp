@@ -3,7 +3,6 @@
 
 #include "ditron/ops/CallSchedule.h"
 #include "ditron/ops/KernelLaunch.h"
-#include "ditron/ops/UnfusedProduct.h"
 
 #include <fmt/format.h>
 
@@ -107,6 +106,19 @@ Status AllGatherGemm::makeCollective() {
   return Status::ok();
 }
 
+UnfusedProduct AllGatherGemm::unfusedProduct(const ProductShape &shape) const {
+  return {.problem = {.m = shape.rows,
+                      .n = shape.size,
+                      .k = optionValues.depth,
+                      .dtype = optionValues.dtype,
+                      .resultType = optionValues.typeOfResult(),
+                      .order = optionValues.weightOrder,
+                      .strides = {optionValues.depth, shape.strides.b, shape.strides.c},
+                      .precision = optionValues.precision,
+                      .epilogue = optionValues.epilogue},
+          .tile = choice.givenTileFor(shape.rows, shape.size, optionValues.depth)};
+}
+
 std::string AllGatherGemm::planText(int64_t rows, int64_t columns) const {
   TensorParallelPlan plan;
   if (usesOneLaunch(rows)) {
@@ -117,12 +129,12 @@ std::string AllGatherGemm::planText(int64_t rows, int64_t columns) const {
     }
     return plan.text();
   }
-  if (isSequence(rows) || scheduleFor(rows, columns) == Schedule::Unfused)
+  if (isSequence(rows))
+    return fmt::format("{}, behind {}", textOf(unfusedProduct({rows, columns}), *world),
+                       exchange->planFor(rows / world->numRanks() * optionValues.depth).text());
+  if (scheduleFor(rows, columns) == Schedule::Unfused)
     plan.form = TensorParallelForm::Unfused;
   plan.tile = tileFor(rows, columns);
-  if (isSequence(rows))
-    return fmt::format("{}, behind {}", plan.text(),
-                       exchange->planFor(rows / world->numRanks() * optionValues.depth).text());
   plan.chunks = optionValues.chunksPerRank;
   return plan.text();
 }
@@ -200,17 +212,8 @@ Expected<ProductPlan::Parts> AllGatherGemm::makeParts(runtime::Rank &rank, const
   const TileConfig tile = tileFor(rows, columns);
   DITRON_RETURN_IF_ERROR(verifyTile(shape, tile));
   if (isSequence(rows))
-    return makeCollectiveThenProduct(*kernels, rank, *exchange, operands,
-                                     {.problem = {.m = rows,
-                                                  .n = columns,
-                                                  .k = optionValues.depth,
-                                                  .dtype = optionValues.dtype,
-                                                  .resultType = optionValues.typeOfResult(),
-                                                  .order = optionValues.weightOrder,
-                                                  .strides = {optionValues.depth, strides.b, strides.c},
-                                                  .precision = optionValues.precision,
-                                                  .epilogue = epilogue},
-                                      .tile = tile,
+    return makeCollectiveThenProduct(*kernels, rank, *exchange, gemmWorkspace(rank.id()), operands,
+                                     {.product = unfusedProduct(shape),
                                       .gathered = workspace.on(rank.id()),
                                       .ownRows = rows / rank.numRanks(),
                                       .ownStride = strides.a});

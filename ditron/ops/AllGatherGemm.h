@@ -17,7 +17,7 @@
 #include "ditron/ops/CallWords.h"
 #include "ditron/ops/OneLaunchGather.h"
 #include "ditron/ops/PlannedProduct.h"
-#include "ditron/ops/plans/TensorParallelPlan.h"
+#include "ditron/ops/UnfusedProduct.h"
 
 namespace ditron::ops {
 
@@ -85,6 +85,7 @@ private:
   /// Whether calls are the library's AllGather, then the product: two launches, no copies and no meeting.
   bool isSequence(int64_t rows) const;
   Status makeCollective();
+  UnfusedProduct unfusedProduct(const ProductShape &shape) const;
   TileConfig tileFor(int64_t rows, int64_t columns) const { return choice.tileFor(rows, columns, optionValues.depth); }
   Status allocateOneLaunch();
   ProductTerms terms(int64_t size) const override {

@@ -237,8 +237,8 @@ uint32_t chooseTailSplits(const GemmProblem &problem, const GemmPlan &plan, uint
 
 Expected<GemmPlan> parseGemmPlan(std::string_view text, GemmPlan defaults) {
   auto wrong = [&](std::string_view word) {
-    return invalidArgument(fmt::format("plan '{}': '{}' is not understood; a plan is written like '{}'", text, word,
-                                       GemmPlan().text()));
+    return invalidArgument(
+        fmt::format("plan '{}': '{}' is not understood; a plan is written like '{}'", text, word, GemmPlan().text()));
   };
   auto number = [](std::string_view word, uint32_t &value) {
     auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
@@ -324,7 +324,8 @@ std::vector<GemmPlan> rankGemmPlans(const GemmProblem &problem, std::string_view
       if (split.plan.movement == GemmMovement::Descriptors && split.plan.tailSplits > 1)
         forms.push_back(split);
     }
-  std::ranges::stable_sort(forms, {}, [&](const TileForm &form) { return predictedSteps(problem, form, multiprocessors); });
+  std::ranges::stable_sort(forms, {},
+                           [&](const TileForm &form) { return predictedSteps(problem, form, multiprocessors); });
   std::vector<GemmPlan> plans;
   for (const TileForm &form : forms)
     plans.push_back(form.plan);
@@ -370,20 +371,32 @@ Status verifyGemm(const GemmProblem &problem, const GemmPlan &plan) {
                                    operation, ditron::toString(problem.dtype)));
   DITRON_RETURN_IF_ERROR(verifyProduct(operation, problem.m, problem.n, problem.k, plan.tile));
   DITRON_RETURN_IF_ERROR(verifyEpilogueShape(operation, problem.dtype, problem.epilogue, problem.n, problem.k));
-  DITRON_ASSIGN_OR_RETURN(
-      const RowStrides strides,
-      completeStrides(operation, problem.strides, problem.k, columnsOfB(problem), columnsOfC(problem)));
+  DITRON_ASSIGN_OR_RETURN(const RowStrides strides, completeStrides(operation, problem.strides, problem.k,
+                                                                    columnsOfB(problem), columnsOfC(problem)));
   DITRON_RETURN_IF_ERROR(verifySpans(operation, strides, plan.tile));
   if (plan.movement == GemmMovement::Descriptors && !rowsAreAligned(problem))
-    return unsupported(fmt::format("{}: descriptors need rows that are a multiple of 16 bytes apart; N={} and K={} of {} "
-                                   "are not; choose pointers",
-                                   operation, problem.n, problem.k, ditron::toString(problem.dtype)));
+    return unsupported(
+        fmt::format("{}: descriptors need rows that are a multiple of 16 bytes apart; N={} and K={} of {} "
+                    "are not; choose pointers",
+                    operation, problem.n, problem.k, ditron::toString(problem.dtype)));
   return Status::ok();
 }
 
-Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Rank &rank, const GemmProblem &problem, runtime::Pointer a,
-                                   runtime::Pointer b, runtime::Pointer c, const std::optional<GemmPlan> &plan,
-                                   const EpilogueOperands &extras) {
+Expected<std::shared_ptr<const GemmWorkspace::Memory>> GemmWorkspace::atLeast(runtime::Rank &rank, DataType sumType,
+                                                                              uint64_t sums, uint64_t counters) {
+  if (latest && latest->sums.type() == sumType && latest->sums.count() >= sums && latest->counters.count() >= counters)
+    return latest;
+  Memory memory;
+  DITRON_ASSIGN_OR_RETURN(memory.sums, rank.allocate(sumType, sums, "gemm_split_tail_sums"));
+  DITRON_ASSIGN_OR_RETURN(memory.counters, rank.allocate(DataType::I64, counters, "gemm_split_tail_counters"));
+  latest = std::make_shared<const Memory>(std::move(memory));
+  return latest;
+}
+
+Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Rank &rank, const GemmProblem &problem,
+                                   runtime::Pointer a, runtime::Pointer b, runtime::Pointer c,
+                                   const std::optional<GemmPlan> &plan, const EpilogueOperands &extras,
+                                   GemmWorkspace *workspace) {
   const uint32_t multiprocessors = rank.attributes().multiprocessors;
   GemmPlan chosen;
   if (plan) {
@@ -397,9 +410,8 @@ Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Ra
                                      std::tuple("c", c, problem.typeOfResult())})
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, type));
   DITRON_RETURN_IF_ERROR(verifyEpilogueOperands(operation, problem.epilogue, extras));
-  DITRON_ASSIGN_OR_RETURN(
-      const RowStrides strides,
-      completeStrides(operation, problem.strides, problem.k, columnsOfB(problem), columnsOfC(problem)));
+  DITRON_ASSIGN_OR_RETURN(const RowStrides strides, completeStrides(operation, problem.strides, problem.k,
+                                                                    columnsOfB(problem), columnsOfC(problem)));
   const int64_t tiles = tilesOf(problem, chosen);
   const bool persistent = chosen.movement == GemmMovement::Descriptors;
   const std::optional<SplitTail> tail = splitTailOf(problem, chosen, multiprocessors);
@@ -439,19 +451,19 @@ Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Ra
   call.arguments.emplace_back("CLUSTER", chosen.clusterBlocks);
   if (!tail)
     return PreparedCall::create(kernels, rank, call);
-  std::vector<runtime::Buffer> workspace(2);
-  DITRON_ASSIGN_OR_RETURN(workspace[0], rank.allocate(sumType(problem.dtype),
-                                                      uint64_t(tail->parts) * tail->splitTiles * chosen.clusterBlocks *
-                                                          tile.blockM * tile.blockN,
-                                                      "gemm_split_tail_sums"));
+  GemmWorkspace own;
   DITRON_ASSIGN_OR_RETURN(
-      workspace[1], rank.allocate(DataType::I64, tail->splitTiles * chosen.clusterBlocks, "gemm_split_tail_counters"));
-  call.arguments.emplace_back("sums_ptr", workspace[0]);
-  call.arguments.emplace_back("counter_ptr", workspace[1]);
+      std::shared_ptr<const GemmWorkspace::Memory> memory,
+      (workspace ? *workspace : own)
+          .atLeast(rank, sumType(problem.dtype),
+                   uint64_t(tail->parts) * tail->splitTiles * chosen.clusterBlocks * tile.blockM * tile.blockN,
+                   tail->splitTiles * chosen.clusterBlocks));
+  call.arguments.emplace_back("sums_ptr", memory->sums);
+  call.arguments.emplace_back("counter_ptr", memory->counters);
   call.arguments.emplace_back("whole_tiles", tail->wholeTiles);
   call.arguments.emplace_back("parts", tail->parts);
   DITRON_ASSIGN_OR_RETURN(PreparedCall prepared, PreparedCall::create(kernels, rank, call));
-  prepared.keep(std::move(workspace));
+  prepared.keep(std::move(memory));
   return prepared;
 }
 

@@ -91,13 +91,27 @@ bool allowsDescriptors(const GemmProblem &problem);
 /// Refuses what no kernel accepts.
 Status verifyGemm(const GemmProblem &problem, const GemmPlan &plan);
 
+/// What products on one rank work in whose ragged last wave is split: as much as the largest of them needs.
+class GemmWorkspace {
+public:
+  struct Memory {
+    runtime::Buffer sums, counters; ///< Counters are zero between calls.
+  };
+  /// At least so much; what was given before stays for as long as somebody has it.
+  Expected<std::shared_ptr<const Memory>> atLeast(runtime::Rank &rank, DataType sumType, uint64_t sums,
+                                                  uint64_t counters);
+
+private:
+  std::shared_ptr<const Memory> latest;
+};
+
 /// Binds the kernel of the plan (or of libraryGemmPlan) to operands on a rank; calls of the result compute C = A * B with the
 /// epilogue, the same bits each time. A: [m, k]; B: [n, k], or [k, n] where the order is Plain; C: [m, n], [m, n / 2] with SwiGlu.
-/// With tail-splits the result has a workspace of its own: its calls must follow each other; those of different results need not.
+/// Calls with the same workspace must follow each other; a result that is given none has one of its own.
 Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Rank &rank, const GemmProblem &problem, runtime::Pointer a,
                                    runtime::Pointer b, runtime::Pointer c,
                                    const std::optional<GemmPlan> &plan = std::nullopt,
-                                   const EpilogueOperands &extras = {});
+                                   const EpilogueOperands &extras = {}, GemmWorkspace *workspace = nullptr);
 
 } // namespace ditron::ops
 #endif // DITRON_OPS_GEMM_H

@@ -1,9 +1,7 @@
 //===- GemmAllReduce.cpp - out = all_reduce(A * B), overlapped --------------------------------------------------------===//
 #include "ditron/ops/GemmAllReduce.h"
 
-#include "ditron/ops/Gemm.h"
 #include "ditron/ops/KernelLaunch.h"
-#include "ditron/ops/UnfusedProduct.h"
 #include "ditron/support/TargetName.h"
 
 #include <bit>
@@ -279,6 +277,11 @@ uint64_t GemmAllReduce::workspaceBytes() const {
   return bytes + (pushed ? pushed->bytes() : 0) + (exchange ? exchange->workspaceBytes() : 0);
 }
 
+UnfusedProduct GemmAllReduce::unfusedProduct(const ProductShape &shape, bool addsBias) const {
+  return {.problem = addedProductOf(optionValues, shape, addsBias),
+          .tile = tables.givenTileFor(shape.rows, optionValues.columns, shape.size)};
+}
+
 std::string GemmAllReduce::planText(int64_t rows) const {
   const AllReduceChoice choice = choiceFor(rows);
   TensorParallelPlan plan = {.form = formOf(choice.form)};
@@ -288,11 +291,12 @@ std::string GemmAllReduce::planText(int64_t rows) const {
     plan.splits = shape.splits;
     return plan.text();
   }
+  if (isSequence(choice.form))
+    return fmt::format("{}, then {}", textOf(unfusedProduct({rows, optionValues.depth}), *world),
+                       exchange->planFor(rows * optionValues.columns).text());
   plan.tile = tileFor(rows);
   if (choice.form == AllReduceForm::Pushed)
     plan.chunks = pushed->chunksFor(rows, *plan.tile, choice.chunks);
-  if (isSequence(choice.form))
-    return fmt::format("{}, then {}", plan.text(), exchange->planFor(rows * optionValues.columns).text());
   if (choice.form == AllReduceForm::TwoShot) {
     plan.chunks = chunksFor(rows, choice).count;
     plan.exchangeBlocks = choice.exchangeBlocks;
@@ -349,9 +353,8 @@ Expected<ProductPlan::Parts> GemmAllReduce::makeParts(runtime::Rank &rank, const
   if (choice.form == AllReduceForm::Pushed)
     return pushed->makeParts(rank, operands, shape, tile, choice.chunks);
   if (isSequence(choice.form))
-    return makeProductThenCollective(*kernels, rank, *exchange, operands,
-                                     {.problem = addedProductOf(optionValues, shape, rank),
-                                      .tile = tile,
+    return makeProductThenCollective(*kernels, rank, *exchange, gemmWorkspace(rank.id()), operands,
+                                     {.product = unfusedProduct(shape, rank.id() == 0),
                                       .elements = rows * optionValues.columns,
                                       .resultRows = rows,
                                       .resultStride = strides.c});

@@ -20,7 +20,7 @@
 #include "ditron/ops/OneLaunch.h"
 #include "ditron/ops/PlannedProduct.h"
 #include "ditron/ops/PushedProduct.h"
-#include "ditron/ops/plans/TensorParallelPlan.h"
+#include "ditron/ops/UnfusedProduct.h"
 
 namespace ditron::ops {
 
@@ -131,6 +131,7 @@ private:
   bool isSequence(AllReduceForm form) const {
     return form == AllReduceForm::Unfused && partialType() == optionValues.typeOfResult();
   }
+  UnfusedProduct unfusedProduct(const ProductShape &shape, bool addsBias = true) const;
   /// Whether some number of rows has a form for which `predicate` holds.
   template <typename Predicate> bool anyForm(const Predicate &predicate) const;
   Chunks chunksFor(int64_t rows, const AllReduceChoice &choice) const;

@@ -3,7 +3,6 @@
 
 #include "ditron/ops/CallSchedule.h"
 #include "ditron/ops/KernelLaunch.h"
-#include "ditron/ops/UnfusedProduct.h"
 
 #include <fmt/format.h>
 
@@ -173,6 +172,11 @@ Schedule GemmReduceScatter::scheduleFor(int64_t rows, int64_t depth) const {
   return scheduleOf(choice.planFor(knownSizes(rows, optionValues.columns, depth)), optionValues.schedule);
 }
 
+UnfusedProduct GemmReduceScatter::unfusedProduct(const ProductShape &shape, bool addsBias) const {
+  return {.problem = addedProductOf(optionValues, shape, addsBias),
+          .tile = choice.givenTileFor(shape.rows, optionValues.columns, shape.size)};
+}
+
 std::string GemmReduceScatter::planText(int64_t rows, int64_t depth) const {
   TensorParallelPlan plan;
   if (usesOneLaunch(rows)) {
@@ -184,12 +188,12 @@ std::string GemmReduceScatter::planText(int64_t rows, int64_t depth) const {
   }
   if (const std::optional<TensorParallelPlan> each = pushedPlan(rows))
     return each->text();
+  if (isSequence(rows))
+    return fmt::format("{}, then {}", textOf(unfusedProduct({rows, depth}), *world),
+                       exchange->planFor(rows / world->numRanks() * optionValues.columns).text());
   if (scheduleFor(rows, depth) == Schedule::Unfused)
     plan.form = TensorParallelForm::Unfused;
   plan.tile = tileFor(rows, depth);
-  if (isSequence(rows))
-    return fmt::format("{}, then {}", plan.text(),
-                       exchange->planFor(rows / world->numRanks() * optionValues.columns).text());
   return plan.text();
 }
 
@@ -228,10 +232,9 @@ Expected<ProductPlan::Parts> GemmReduceScatter::makeParts(runtime::Rank &rank, c
   const TileConfig tile = tileFor(rows, depth);
   DITRON_RETURN_IF_ERROR(verifyTile(shape, tile));
   if (isSequence(rows))
-    return makeProductThenCollective(*kernels, rank, *exchange, operands,
-                                     {.problem = addedProductOf(optionValues, shape, rank),
-                                      .tile = tile,
-                                      .product = ranks[rank.id()]->partial.pointer(),
+    return makeProductThenCollective(*kernels, rank, *exchange, gemmWorkspace(rank.id()), operands,
+                                     {.product = unfusedProduct(shape, rank.id() == 0),
+                                      .partial = ranks[rank.id()]->partial.pointer(),
                                       .elements = rows / rank.numRanks() * optionValues.columns,
                                       .resultRows = rows / rank.numRanks(),
                                       .resultStride = strides.c});

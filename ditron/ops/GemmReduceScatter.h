@@ -14,7 +14,7 @@
 #include "ditron/ops/OneLaunch.h"
 #include "ditron/ops/PlannedProduct.h"
 #include "ditron/ops/PushedProduct.h"
-#include "ditron/ops/plans/TensorParallelPlan.h"
+#include "ditron/ops/UnfusedProduct.h"
 
 namespace ditron::ops {
 
@@ -87,6 +87,7 @@ private:
   Schedule scheduleFor(int64_t rows, int64_t depth) const;
   /// Unfused calls with as many rows for each rank are two launches, the product and a ReduceScatter. Of what all ranks know: they may have other depths.
   bool isSequence(int64_t rows) const;
+  UnfusedProduct unfusedProduct(const ProductShape &shape, bool addsBias = true) const;
   Status makeCollective();
   Status makePushed();
   /// What all ranks find in the tables, though they may have other depths.

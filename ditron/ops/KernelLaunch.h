@@ -59,8 +59,9 @@ public:
 
   Status enqueue(runtime::Stream &stream) const { return launch.enqueue(stream); }
   /// Memory that the kernel works in lives as long as the call and its copies.
+  void keep(std::shared_ptr<const void> memory) { workspace = std::move(memory); }
   void keep(std::vector<runtime::Buffer> buffers) {
-    workspace = std::make_shared<std::vector<runtime::Buffer>>(std::move(buffers));
+    keep(std::make_shared<std::vector<runtime::Buffer>>(std::move(buffers)));
   }
   const runtime::PreparedLaunch &prepared() const { return launch; }
   void setAgreedCall(runtime::AgreedCall call) { launch.setAgreedCall(std::move(call)); }
@@ -74,7 +75,7 @@ public:
 
 private:
   runtime::PreparedLaunch launch;
-  std::shared_ptr<std::vector<runtime::Buffer>> workspace;
+  std::shared_ptr<const void> workspace;
 };
 
 } // namespace ditron::ops

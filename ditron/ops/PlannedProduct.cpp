@@ -123,6 +123,7 @@ void PlannedProduct::keepPlans(runtime::World &world, std::string_view name, con
   operationName = name;
   types = operands;
   kept.resize(world.numRanks());
+  workspaces.resize(world.numRanks());
   for (uint32_t id : world.localRanks())
     kept[id] = std::make_unique<KeptPlans<Plan>>();
 }

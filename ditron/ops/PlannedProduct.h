@@ -10,7 +10,7 @@
 #ifndef DITRON_OPS_PLANNEDPRODUCT_H
 #define DITRON_OPS_PLANNEDPRODUCT_H
 
-#include "ditron/ops/GemmEpilogue.h"
+#include "ditron/ops/Gemm.h"
 #include "ditron/ops/KeptPlans.h"
 #include "ditron/ops/collectives/Collective.h"
 #include "ditron/ops/plans/PlanAgreement.h"
@@ -151,6 +151,8 @@ protected:
   /// What of a call's plan must be the same on all ranks.
   virtual std::string agreedPlan(const ProductShape &shape) const = 0;
 
+  /// Of the products of a rank's calls, which follow each other.
+  GemmWorkspace &gemmWorkspace(uint32_t rank) { return workspaces[rank]; }
   /// The rank is one of the operator's world; before memory of its number is looked for.
   Status verifyOwnRank(const runtime::Rank &rank) const;
   /// Refuses tiles that cannot make a call's product.
@@ -173,6 +175,7 @@ private:
   std::string_view operationName;
   OperandTypes types;
   std::vector<std::unique_ptr<KeptPlans<Plan>>> kept; ///< Null for ranks of other processes.
+  std::vector<GemmWorkspace> workspaces;
 };
 
 } // namespace ditron::ops

@@ -1,25 +1,40 @@
 //===- UnfusedProduct.cpp - A product, with a collective before or behind it ----------------------------------------------===//
 #include "ditron/ops/UnfusedProduct.h"
 
+#include <fmt/format.h>
+
 namespace ditron::ops {
 
 namespace {
 
-Expected<OperandLaunch> productLaunch(runtime::KernelProvider &kernels, runtime::Rank &rank, const GemmProblem &problem,
-                                      const TileConfig &tile, const OperandPointers &operands,
+Expected<GemmPlan> planOf(const UnfusedProduct &product, runtime::World &world, bool aligned) {
+  if (!aligned || !allowsDescriptors(product.problem))
+    return GemmPlan{GemmMovement::Pointers, product.tile ? *product.tile : chooseTile(product.problem, world)};
+  return product.tile ? GemmPlan{GemmMovement::Descriptors, *product.tile} : libraryGemmPlan(product.problem, world);
+}
+
+Expected<OperandLaunch> productLaunch(runtime::KernelProvider &kernels, runtime::Rank &rank, GemmWorkspace &workspace,
+                                      const UnfusedProduct &product, const OperandPointers &operands,
                                       const OperandLaunch::Names &names) {
   const runtime::Pointer a = operands[Operand::A], b = operands[Operand::B], c = operands[Operand::Result];
-  GemmPlan plan = {GemmMovement::Descriptors, tile};
   const bool aligned =
       alignmentOf(a) == planAlignment && alignmentOf(b) == planAlignment && alignmentOf(c) == planAlignment;
-  if (!aligned || !allowsDescriptors(problem))
-    plan.movement = GemmMovement::Pointers;
+  DITRON_ASSIGN_OR_RETURN(const GemmPlan plan, planOf(product, rank.world(), aligned));
   DITRON_ASSIGN_OR_RETURN(PreparedCall prepared,
-                          prepareGemm(kernels, rank, problem, a, b, c, plan, operands.epilogue()));
-  return OperandLaunch::create(std::move(prepared), OperandLaunch::withEpilogue(names, problem.epilogue));
+                          prepareGemm(kernels, rank, product.problem, a, b, c, plan, operands.epilogue(), &workspace));
+  return OperandLaunch::create(std::move(prepared), OperandLaunch::withEpilogue(names, product.problem.epilogue));
 }
 
 } // namespace
+
+std::string textOf(const UnfusedProduct &product, runtime::World &world) {
+  const Expected<GemmPlan> plan = planOf(product, world, /*aligned=*/true);
+  if (plan.isOk() && !plan->isPlain())
+    return fmt::format("unfused, product {}", plan->text());
+  return TensorParallelPlan{.form = TensorParallelForm::Unfused,
+                            .tile = plan.isOk() ? std::optional(plan->tile) : product.tile}
+      .text();
+}
 
 KernelCall copyRowsCall(const runtime::Rank &rank, const MatrixRows &from, const MatrixRows &to, int64_t rows,
                         int64_t columns) {
@@ -36,9 +51,10 @@ KernelCall copyRowsCall(const runtime::Rank &rank, const MatrixRows &from, const
 }
 
 Expected<ProductPlan::Parts> makeProductThenCollective(runtime::KernelProvider &kernels, runtime::Rank &rank,
-                                                       Collective &collective, const OperandPointers &operands,
+                                                       Collective &collective, GemmWorkspace &workspace,
+                                                       const OperandPointers &operands,
                                                        const ProductThenCollective &call) {
-  const int64_t columns = call.problem.n;
+  const int64_t columns = call.product.problem.n;
   ProductPlan::Parts parts;
   ProductPlan::Exchange::Place result = Operand::Result;
   OperandPointers ofProduct = operands;
@@ -46,20 +62,20 @@ Expected<ProductPlan::Parts> makeProductThenCollective(runtime::KernelProvider &
   const bool isDense = call.resultStride == columns;
   if (!isDense) {
     DITRON_ASSIGN_OR_RETURN(parts.dense,
-                            rank.allocate(call.problem.typeOfResult(), call.resultRows * columns, "dense"));
+                            rank.allocate(call.product.problem.typeOfResult(), call.resultRows * columns, "dense"));
     result = product = parts.dense.pointer();
   }
   const runtime::Pointer exchanged = product;
-  product = call.product.value_or(product);
+  product = call.partial.value_or(product);
   OperandLaunch::Names names = {{"a_ptr", Operand::A}, {"b_ptr", Operand::B}};
-  if (isDense && !call.product)
+  if (isDense && !call.partial)
     names.emplace_back("c_ptr", Operand::Result);
   DITRON_ASSIGN_OR_RETURN(OperandLaunch launch,
-                          productLaunch(kernels, rank, call.problem, call.tile, ofProduct, names));
+                          productLaunch(kernels, rank, workspace, call.product, ofProduct, names));
   parts.sequence.launch(runtime::Lane::Main, launch.call.prepared());
   parts.launches.push_back(std::move(launch));
   DITRON_ASSIGN_OR_RETURN(Collective::Plan plan, collective.plan(rank, product, exchanged, call.elements));
-  parts.exchange = {std::move(plan), call.product ? ProductPlan::Exchange::Place(*call.product) : result, result};
+  parts.exchange = {std::move(plan), call.partial ? ProductPlan::Exchange::Place(*call.partial) : result, result};
   if (isDense)
     return parts;
   DITRON_ASSIGN_OR_RETURN(parts.last, OperandLaunch::create(kernels, rank,
@@ -71,14 +87,15 @@ Expected<ProductPlan::Parts> makeProductThenCollective(runtime::KernelProvider &
 }
 
 Expected<ProductPlan::Parts> makeCollectiveThenProduct(runtime::KernelProvider &kernels, runtime::Rank &rank,
-                                                       Collective &allGather, const OperandPointers &operands,
+                                                       Collective &allGather, GemmWorkspace &workspace,
+                                                       const OperandPointers &operands,
                                                        const CollectiveThenProduct &call) {
-  const int64_t depth = call.problem.k;
+  const int64_t depth = call.product.problem.k;
   ProductPlan::Parts parts;
   ProductPlan::Exchange::Place own = Operand::A;
   runtime::Pointer shard = operands[Operand::A];
   if (call.ownStride != depth) {
-    DITRON_ASSIGN_OR_RETURN(parts.dense, rank.allocate(call.problem.dtype, call.ownRows * depth, "dense"));
+    DITRON_ASSIGN_OR_RETURN(parts.dense, rank.allocate(call.product.problem.dtype, call.ownRows * depth, "dense"));
     own = parts.dense.pointer();
     DITRON_ASSIGN_OR_RETURN(OperandLaunch copy,
                             OperandLaunch::create(kernels, rank,
@@ -94,7 +111,7 @@ Expected<ProductPlan::Parts> makeCollectiveThenProduct(runtime::KernelProvider &
   parts.isBegunByExchange = true;
   OperandPointers ofProduct = operands;
   ofProduct.pointers[static_cast<size_t>(Operand::A)] = call.gathered;
-  DITRON_ASSIGN_OR_RETURN(parts.last, productLaunch(kernels, rank, call.problem, call.tile, ofProduct,
+  DITRON_ASSIGN_OR_RETURN(parts.last, productLaunch(kernels, rank, workspace, call.product, ofProduct,
                                                     {{"b_ptr", Operand::B}, {"c_ptr", Operand::Result}}));
   return parts;
 }

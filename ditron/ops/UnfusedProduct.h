@@ -44,19 +44,27 @@ Expected<std::optional<Collective>> collectiveOfUnfused(runtime::World &world, r
   return std::optional(std::move(made));
 }
 
+/// The product of a rank's unfused call.
+struct UnfusedProduct {
+  GemmProblem problem;
+  std::optional<TileConfig>
+      tile; ///< Moved by descriptors where rows and addresses allow them; none: libraryGemmPlan says how.
+};
+/// "unfused 128x128x64 warps 8 stages 5 group 8", or "unfused, product descriptors ... tail-splits 6".
+std::string textOf(const UnfusedProduct &product, runtime::World &world);
+
 /// One rank's call of GEMM+AllReduce or GEMM+ReduceScatter.
 struct ProductThenCollective {
-  GemmProblem problem; ///< With a dense result.
-  TileConfig tile;     ///< Moved by descriptors where rows and addresses allow them.
-  std::optional<runtime::Pointer> product =
+  UnfusedProduct product; ///< With a dense result.
+  std::optional<runtime::Pointer> partial =
       {};               ///< Where the product goes; else where the collective's result does, which is in place.
   int64_t elements = 0; ///< Of the collective.
   int64_t resultRows = 0, resultStride = 0; ///< Of the caller's.
 };
 
-/// A rank's part of a product that the ranks add: rows without gaps between them, and the bias on rank 0 alone. `options` are those of the operator.
+/// A rank's part of a product that the ranks add: rows without gaps between them, and the bias once. `options` are those of the operator.
 template <typename Options>
-GemmProblem addedProductOf(const Options &options, const ProductShape &shape, const runtime::Rank &rank) {
+GemmProblem addedProductOf(const Options &options, const ProductShape &shape, bool addsBias = true) {
   return {.m = shape.rows,
           .n = options.columns,
           .k = shape.size,
@@ -66,22 +74,23 @@ GemmProblem addedProductOf(const Options &options, const ProductShape &shape, co
           .strides = {shape.strides.a, shape.strides.b, options.columns},
           .precision = options.precision,
           .epilogue = options.epilogue,
-          .addsBias = rank.id() == 0};
+          .addsBias = addsBias};
 }
 
 Expected<ProductPlan::Parts> makeProductThenCollective(runtime::KernelProvider &kernels, runtime::Rank &rank,
-                                                       Collective &collective, const OperandPointers &operands,
+                                                       Collective &collective, GemmWorkspace &workspace,
+                                                       const OperandPointers &operands,
                                                        const ProductThenCollective &call);
 
 /// One rank's call of AllGather+GEMM, whose ranks all give as many rows.
 struct CollectiveThenProduct {
-  GemmProblem problem;                ///< Of all rows, without gaps between those of A.
-  TileConfig tile;                    ///< Moved by descriptors where rows and addresses allow them.
-  runtime::Pointer gathered;          ///< [problem.m, problem.k], the rank's own.
+  UnfusedProduct product;             ///< Of all rows, without gaps between those of A.
+  runtime::Pointer gathered;          ///< [m, k] of the product, the rank's own.
   int64_t ownRows = 0, ownStride = 0; ///< Of the caller's A.
 };
 Expected<ProductPlan::Parts> makeCollectiveThenProduct(runtime::KernelProvider &kernels, runtime::Rank &rank,
-                                                       Collective &allGather, const OperandPointers &operands,
+                                                       Collective &allGather, GemmWorkspace &workspace,
+                                                       const OperandPointers &operands,
                                                        const CollectiveThenProduct &call);
 
 } // namespace ditron::ops

@@ -180,14 +180,22 @@ TileConfig TensorParallelChoice::tileFor(int64_t m, int64_t n, int64_t k) const 
   return tileOf(planFor(knownSizes(m, n, k)), m, n, k);
 }
 
+std::optional<TileConfig> TensorParallelChoice::givenTileFor(int64_t m, int64_t n, int64_t k) const {
+  return givenTileOf(planFor(knownSizes(m, n, k)));
+}
+
+std::optional<TileConfig> TensorParallelChoice::givenTileOf(const std::optional<TensorParallelPlan> &plan) const {
+  const bool isInOptions = setting.tile != libraryTile;
+  // What is given in the options goes before the tables, and a plan that is given before everything.
+  if (plan && plan->tile && !isOneLaunch(plan->form) && (setting.plan || !isInOptions))
+    return plan->tile;
+  return isInOptions ? std::optional(setting.tile) : std::nullopt;
+}
+
 TileConfig TensorParallelChoice::tileOf(const std::optional<TensorParallelPlan> &plan, int64_t m, int64_t n,
                                         int64_t k) const {
-  const bool isGiven = setting.tile != libraryTile;
-  // What is given in the options goes before the tables, and a plan that is given before everything.
-  if (plan && plan->tile && !isOneLaunch(plan->form) && (setting.plan || !isGiven))
-    return *plan->tile;
-  if (isGiven)
-    return setting.tile;
+  if (const std::optional<TileConfig> given = givenTileOf(plan))
+    return *given;
   constexpr int64_t usual = 4096; // of a size that is not known
   return chooseTile({.m = m > 0 ? m : usual,
                      .n = n > 0 ? n : usual,

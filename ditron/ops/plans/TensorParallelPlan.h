@@ -108,10 +108,14 @@ public:
   std::vector<OneLaunchRows> oneLaunchTiles(const PlanSizes &others) const;
   /// Of calls that are more than one launch. A size of 0 is not known.
   TileConfig tileFor(int64_t m, int64_t n, int64_t k) const;
-  /// The same of a call with a plan that has been found already.
+  /// The same if it is given, by the options, a plan or a table; unfused calls have no other tile than the product by itself.
+  std::optional<TileConfig> givenTileFor(int64_t m, int64_t n, int64_t k) const;
+  /// That of tileFor, of a call with a plan that has been found already.
   TileConfig tileOf(const std::optional<TensorParallelPlan> &plan, int64_t m, int64_t n, int64_t k) const;
 
 private:
+  std::optional<TileConfig> givenTileOf(const std::optional<TensorParallelPlan> &plan) const;
+
   TensorParallelSetting setting;
   runtime::World *world = nullptr;
   PlanChoice tables;
