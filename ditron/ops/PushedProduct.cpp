@@ -13,11 +13,13 @@ using runtime::Lane;
 
 namespace {
 
-/// A chunk's own segment is computed when the other ranks' parts of it have come: while the product computes so many chunks more, they are on
-/// their way.
-constexpr uint32_t chunksOnTheWay = 2;
+/// A chunk's own segment is computed when the other ranks' parts of it have come: while so many launches more compute, they are on their way.
+constexpr uint32_t launchesOnTheWay = 2;
 
-constexpr Lane arrivalLane = Lane::Side, fetchLane = Lane::SecondSide;
+/// Launches take turns in two lanes, so that multiprocessors which one of them leaves begin with the next one, whether or not its last stores have
+/// gone over the link.
+constexpr Lane productLanes[] = {Lane::Main, Lane::Side};
+constexpr Lane fetchLane = Lane::SecondSide;
 
 /// Rows of a tile that a block adds at a time: what of all ranks' loads fits into the registers of its threads, and no more than leaves the product's
 /// operands their shared memory, for which the compiler counts what a change of layout would take.
@@ -78,27 +80,26 @@ Expected<ProductPlan::Parts> PushedProduct::makeParts(runtime::Rank &rank, const
       {{"a_ptr", Operand::A}, {"b_ptr", Operand::B}, {"out_ptr", Operand::Result}}, options.epilogue);
   ProductPlan::Parts parts;
   parts.sequence = runtime::CallSequence(sides[rank.id()]);
-  auto launch = [&](OperandLaunch &&made) {
-    parts.sequence.launch(Lane::Main, made.call.prepared());
+  auto launch = [&](Lane lane, OperandLaunch &&made) {
+    parts.sequence.launch(lane, made.call.prepared());
     parts.launches.push_back(std::move(made));
   };
   DITRON_ASSIGN_OR_RETURN(OperandLaunch enter, OperandLaunch::create(*kernels, rank, words.enter(rank), {}));
-  launch(std::move(enter));
-  const bool hasPeers = rank.numRanks() > 1;
-  if (hasPeers)
-    parts.sequence.join(arrivalLane);
-  if (hasPeers && options.result == PushedResult::Everywhere) {
+  launch(Lane::Main, std::move(enter));
+  if (rank.numRanks() > 1 && options.result == PushedResult::Everywhere) {
     parts.sequence.join(fetchLane);
     addFetches(rank, cut, shape.strides.c, parts.sequence);
   }
-  for (const Launch &each : launchesOf(rank.id(), cut, tile)) {
-    if (hasPeers && each.ownTiles > 0) {
-      addArrivals(rank, cut, each.ownChunk, parts.sequence);
-      parts.sequence.joinMain(arrivalLane);
-    }
+  const std::vector<Launch> launches = launchesOf(rank.id(), cut, tile);
+  if (launches.size() > 1)
+    parts.sequence.join(productLanes[1]);
+  for (const Launch &each : launches) {
+    const Lane lane = productLanes[each.index % std::size(productLanes)];
+    if (each.ownTiles > 0)
+      addArrivals(rank, cut, each.ownChunk, lane, parts.sequence);
     DITRON_ASSIGN_OR_RETURN(OperandLaunch product,
                             OperandLaunch::create(*kernels, rank, call(rank, operands, shape, tile, cut, each), names));
-    launch(std::move(product));
+    launch(lane, std::move(product));
   }
   parts.sequence.join(Lane::Main);
   return parts;
@@ -107,34 +108,30 @@ Expected<ProductPlan::Parts> PushedProduct::makeParts(runtime::Rank &rank, const
 std::vector<PushedProduct::Launch> PushedProduct::launchesOf(uint32_t rank, const Cut &cut,
                                                              const TileConfig &tile) const {
   const int64_t columns = ceilDivide(options.columns, tile.blockN), others = world->numRanks() - 1;
-  auto othersOf = [&](uint32_t chunk) { return cut.tileRowsOf(chunk) * others * columns; };
   std::vector<Launch> launches;
-  Launch first; // nothing of it has to wait for other ranks
-  first.endChunk = std::min(cut.count, chunksOnTheWay);
-  for (uint32_t chunk = 0; chunk < first.endChunk; ++chunk)
-    first.otherTiles += othersOf(chunk);
-  launches.push_back(first);
-  for (uint32_t chunk = 0; chunk < cut.count; ++chunk) {
-    const uint32_t next = chunk + chunksOnTheWay;
-    launches.push_back({.otherTiles = next < cut.count ? othersOf(next) : 0,
-                        .firstChunk = std::min(next, cut.count),
-                        .endChunk = std::min(next + 1, cut.count),
-                        .ownTiles = cut.rowsOf(rank, chunk) > 0 ? cut.tileRowsOf(chunk) * columns : 0,
-                        .ownChunk = chunk});
+  for (uint32_t chunk = 0; chunk < cut.count + launchesOnTheWay; ++chunk) {
+    Launch launch = {.index = static_cast<uint32_t>(launches.size())};
+    if (chunk < cut.count) {
+      launch.otherChunk = chunk;
+      launch.otherTiles = cut.tileRowsOf(chunk) * others * columns;
+    }
+    if (const uint32_t own = chunk - launchesOnTheWay; chunk >= launchesOnTheWay && cut.rowsOf(rank, own) > 0) {
+      launch.ownChunk = own;
+      launch.ownTiles = cut.tileRowsOf(own) * columns;
+    }
+    if (launch.otherTiles + launch.ownTiles > 0)
+      launches.push_back(launch);
   }
-  std::erase_if(launches, [](const Launch &each) { return each.otherTiles + each.ownTiles == 0; });
-  for (uint32_t index = 0; index < launches.size(); ++index)
-    launches[index].index = index;
   return launches;
 }
 
-void PushedProduct::addArrivals(const runtime::Rank &rank, const Cut &cut, uint32_t chunk,
+void PushedProduct::addArrivals(const runtime::Rank &rank, const Cut &cut, uint32_t chunk, Lane lane,
                                 runtime::CallSequence &sequence) const {
   // In the order in which they come: the rank below has begun with this one's rows.
   const uint32_t id = rank.id(), numRanks = rank.numRanks();
   if (cut.rowsOf(id, chunk) > 0)
     for (uint32_t step = 1; step < numRanks; ++step)
-      sequence.signalWait(arrivalLane, words.arrivals(id) + partGate((id + numRanks - step) % numRanks, chunk),
+      sequence.signalWait(lane, words.arrivals(id) + partGate((id + numRanks - step) % numRanks, chunk),
                           runtime::Compare::GreaterEqual, 1);
 }
 
@@ -185,8 +182,7 @@ KernelCall PushedProduct::call(const runtime::Rank &rank, const OperandPointers 
                     {"launch", launch.index},
                     {"tiles", tiles},
                     {"other_tiles", launch.otherTiles},
-                    {"first_chunk", launch.firstChunk},
-                    {"end_chunk", launch.endChunk},
+                    {"other_chunk", launch.otherChunk},
                     {"own_chunk", launch.ownChunk},
                     {"rank", id},
                     {"WORLD_SIZE", rank.numRanks()},

@@ -2,8 +2,8 @@
 //
 // GEMM+ReduceScatter and GEMM+AllReduce of many rows without copies of partial results: each rank owns a part of the rows. A block stores
 // a tile of another rank's rows into that rank's memory as soon as it has computed it, beside the next one; tiles of the own rows come when the other ranks'
-// parts of them have come, and the blocks that compute them add. The rows are cut into chunks: while parts of one are on their way, the product
-// goes on with the next two. With Everywhere the copy engine of each rank then fetches the sums from their owners.
+// parts of them have come, and the blocks that compute them add. The rows are cut into chunks, each a launch: while parts of one are on their
+// way, the product goes on with the next two. With Everywhere the copy engine of each rank then fetches the sums from their owners.
 //
 // No kernel waits for another rank, but for the meeting that begins a call: streams do. So calls of any number of operators may be under way
 // at once. The layout of memory and the order of tiles are those of kernels/pushed_product; docs/ops/gemm_all_reduce.md has the protocol.
@@ -85,12 +85,11 @@ private:
     }
     int64_t rowsOf(uint32_t owner, uint32_t chunk) const;
   };
-  /// What the index-th launch computes: tiles of the other ranks' segments of chunks [firstChunk, endChunk), and then those of the own segment of
-  /// ownChunk.
+  /// What the index-th launch computes: tiles of the other ranks' segments of otherChunk, and then those of the own segment of ownChunk.
   struct Launch {
     uint32_t index = 0;
     int64_t otherTiles = 0;
-    uint32_t firstChunk = 0, endChunk = 0;
+    uint32_t otherChunk = 0;
     int64_t ownTiles = 0;
     uint32_t ownChunk = 0;
   };
@@ -99,7 +98,8 @@ private:
   KernelCall call(const runtime::Rank &rank, const OperandPointers &operands, const ProductShape &shape,
                   const TileConfig &tile, const Cut &cut, const Launch &launch) const;
   /// Waits until all ranks' parts of the own segment of a chunk have come.
-  void addArrivals(const runtime::Rank &rank, const Cut &cut, uint32_t chunk, runtime::CallSequence &sequence) const;
+  void addArrivals(const runtime::Rank &rank, const Cut &cut, uint32_t chunk, runtime::Lane lane,
+                   runtime::CallSequence &sequence) const;
   void addFetches(const runtime::Rank &rank, const Cut &cut, int64_t strideOut, runtime::CallSequence &sequence) const;
   /// Gates of `words.arrivals`: a rank's part of the own segment of a chunk has come; an owner's sums of a chunk can be fetched.
   int64_t partGate(uint32_t source, uint32_t chunk) const { return source * mostChunks + chunk; }

@@ -14,19 +14,15 @@ from ..product.product import can_fetch_ahead, grouped_tile, matmul_tile, scaled
 
 
 @triton.jit
-def launched_tile(index, other_tiles, first_chunk, own_chunk, segment_tiles, chunk_tiles, tiles_n, rank, WORLD_SIZE: tl.constexpr, GROUP_M: tl.constexpr):
-    """The index-th tile of a launch, as (owner, chunk, row of tiles in the owner's segment, column, rows of tiles of the chunk). First come
-    other_tiles of the others' segments, from chunk first_chunk on, in each from the next rank's on; then those of the own one of own_chunk.
-    The longest segment has segment_tiles rows of tiles, a chunk chunk_tiles of them, the last one perhaps fewer."""
+def launched_tile(index, other_tiles, other_chunk, own_chunk, segment_tiles, chunk_tiles, tiles_n, rank, WORLD_SIZE: tl.constexpr, GROUP_M: tl.constexpr):
+    """The index-th tile of a launch, as (owner, row of tiles in the owner's segment, column). First come other_tiles of the others' segments of other_chunk, from the
+    next rank's on, then those of the own one of own_chunk. The longest segment has segment_tiles rows of tiles, a chunk chunk_tiles of them, the last one perhaps fewer."""
     is_own = index >= other_tiles
-    # Where a launch has several chunks, none but the last one is shorter.
-    tiles_of_chunk = max(min(segment_tiles - first_chunk * chunk_tiles, chunk_tiles) * (WORLD_SIZE - 1) * tiles_n, 1)
-    chunk = tl.where(is_own, own_chunk, first_chunk + index // tiles_of_chunk)
-    place = tl.where(is_own, index - other_tiles, index % tiles_of_chunk)
-    rows = min(segment_tiles - chunk * chunk_tiles, chunk_tiles)
-    row, column = grouped_tile(place, tl.where(is_own, rows, rows * (WORLD_SIZE - 1)), tiles_n, GROUP_M)
+    first = tl.where(is_own, own_chunk, other_chunk) * chunk_tiles
+    rows = min(segment_tiles - first, chunk_tiles)
+    row, column = grouped_tile(tl.where(is_own, index - other_tiles, index), tl.where(is_own, rows, rows * (WORLD_SIZE - 1)), tiles_n, GROUP_M)
     owner = (rank + tl.where(is_own, WORLD_SIZE, 1 + row // rows)) % WORLD_SIZE
-    return owner, chunk, chunk * chunk_tiles + row % rows, column, rows
+    return owner, first + row % rows, column
 
 
 @triton.jit
@@ -64,23 +60,22 @@ def store_to_owner(slots, owner, row, column, tile, rows_per_rank, N, WORLD_SIZE
 
 
 @triton.jit
-def open_gates(arrival_ptr, fetch_ptr, M, rows_per_rank, chunk_rows, first_chunk, end_chunk, own_chunk, has_own, rank, WORLD_SIZE: tl.constexpr,
+def open_gates(arrival_ptr, fetch_ptr, M, rows_per_rank, chunk_rows, has_others, other_chunk, has_own, own_chunk, rank, WORLD_SIZE: tl.constexpr,
                CHUNKS: tl.constexpr):
-    """By one thread when all blocks of a launch are done: the owners have their parts of chunks [first_chunk, end_chunk), and the own sums of own_chunk can be fetched."""
+    """By one thread when all blocks of a launch are done: the others have their parts of other_chunk, and can fetch the own sums of own_chunk."""
     for step in range(1, WORLD_SIZE):
         peer = (rank + step) % WORLD_SIZE
         peer_rows = min(M - min(peer * rows_per_rank, M), rows_per_rank)
-        for chunk in range(first_chunk, end_chunk):
-            if peer_rows > chunk * chunk_rows:
-                st(dl.symm_at(arrival_ptr, peer) + rank * CHUNKS + chunk, 1, scope="sys", semantic="release")
+        if has_others & (peer_rows > other_chunk * chunk_rows):
+            st(dl.symm_at(arrival_ptr, peer) + rank * CHUNKS + other_chunk, 1, scope="sys", semantic="release")
         if fetch_ptr is not None:
             if has_own:
                 st(dl.symm_at(fetch_ptr, peer) + rank * CHUNKS + own_chunk, 1, scope="sys", semantic="release")
 
 
-@triton.jit(do_not_specialize=["rank", "bias_columns", "launch", "tiles", "other_tiles", "first_chunk", "end_chunk", "own_chunk"])
+@triton.jit(do_not_specialize=["rank", "bias_columns", "launch", "tiles", "other_tiles", "other_chunk", "own_chunk"])
 def pushed_product(a_ptr, b_ptr, scatter_ptr, out_ptr, counter_ptr, arrival_ptr, M, N, K, stride_a, stride_b, stride_out, rows_per_rank, segment_tiles,
-                   chunk_tiles, launch, tiles, other_tiles, first_chunk, end_chunk, own_chunk, rank, WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr,
+                   chunk_tiles, launch, tiles, other_tiles, other_chunk, own_chunk, rank, WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr,
                    PART_M: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_SIZE_M: tl.constexpr,
                    B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr, slot0_ptr=None, slot1_ptr=None, slot2_ptr=None, slot3_ptr=None, slot4_ptr=None,
                    slot5_ptr=None, slot6_ptr=None, slot7_ptr=None, reduced_ptr=None, fetch_ptr=None, a_scale_ptr=None, b_scale_ptr=None, bias_ptr=None,
@@ -101,8 +96,8 @@ def pushed_product(a_ptr, b_ptr, scatter_ptr, out_ptr, counter_ptr, arrival_ptr,
     slots = (slot0_ptr, slot1_ptr, slot2_ptr, slot3_ptr, slot4_ptr, slot5_ptr, slot6_ptr, slot7_ptr)
     FETCH_AHEAD: tl.constexpr = can_fetch_ahead(b_ptr.dtype.element_ty, B_TRANSPOSED)
     for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), warp_specialize=FETCH_AHEAD):
-        owner, chunk, tile_row, pid_n, tile_rows = launched_tile(tile, other_tiles, first_chunk, own_chunk, segment_tiles, chunk_tiles, num_pid_n, rank,
-                                                                 WORLD_SIZE, GROUP_SIZE_M)
+        owner, tile_row, pid_n = launched_tile(tile, other_tiles, other_chunk, own_chunk, segment_tiles, chunk_tiles, num_pid_n, rank, WORLD_SIZE,
+                                               GROUP_SIZE_M)
         segment_first = min(owner * rows_per_rank, M)
         segment_rows = min(M - segment_first, rows_per_rank)
         row = tile_row * BLOCK_M
@@ -125,5 +120,5 @@ def pushed_product(a_ptr, b_ptr, scatter_ptr, out_ptr, counter_ptr, arrival_ptr,
         # In scope of the system: what this block has stored on other ranks comes before the gates that another block may open.
         done = atomic_add(counter_ptr + launch, 1, scope="sys", semantic="acq_rel") + 1
         if done == tl.num_programs(0):
-            open_gates(arrival_ptr, fetch_ptr, M, rows_per_rank, chunk_tiles * BLOCK_M, first_chunk, end_chunk, own_chunk, tiles > other_tiles, rank,
+            open_gates(arrival_ptr, fetch_ptr, M, rows_per_rank, chunk_tiles * BLOCK_M, other_tiles > 0, other_chunk, tiles > other_tiles, own_chunk, rank,
                        WORLD_SIZE, CHUNKS)

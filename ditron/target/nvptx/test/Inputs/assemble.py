@@ -114,7 +114,7 @@ cases += [
      constexpr(WORLD_SIZE=8, **exchange, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 16"),
     (library("gemm_all_reduce"), "gather_rows", "*bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32:16, i32:16, i32:16, i32:16, i32" +
      constexpr(WORLD_SIZE=8, **exchange, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 16", "tight"),
-    (library("pushed_product"), "pushed_product", ", ".join(["*bf16:16"] * 4 + ["*i32:16", "*i64:16"] + ["i32:16"] * 7 + ["i32"] * 9) +
+    (library("pushed_product"), "pushed_product", ", ".join(["*bf16:16"] * 4 + ["*i32:16", "*i64:16"] + ["i32:16"] * 7 + ["i32"] * 8) +
      constexpr(WORLD_SIZE=8, CHUNKS=8, PART_M=32, **tiles) + ", *bf16:16" * 8 + ", *bf16:16, *i64:16", "--num-warps 8", "tight"),
     (library("tile_link"), "begin_call", "*i64:16, *i64:16, *i64:16, *i64:16, i32"),
     (library("tile_link"), "gemm_ring_reduce_scatter", "*fp16:16, *fp16:16, *fp32:16, *fp32:16, *bf16:16, *i64, *i64, *i64" + ", i32" * 5 +
@@ -279,7 +279,7 @@ for a, bias, scales, activation in [("fp8e4nv", "*bf16:16", "*fp32:16", "swiglu"
                   constexpr(**nodes, CHUNKS=2, **wide) + gathered + vectors + constexpr(ACTIVATION=activation), "--num-warps 8"))
     cases.append((library("tensor_parallel_gemm"), "gemm_reduce_scatter", f"*{a}:16, *{a}:16, *bf16:16, *i32:16, *u64:16" + ", i32:16" * 6 + ", i32" +
                   constexpr(**nodes, **wide) + scaled + biased + vectors, "--num-warps 8"))
-    cases.append((library("pushed_product"), "pushed_product", ", ".join([f"*{a}:16"] * 2 + ["*bf16:16"] * 2 + ["*i32:16", "*i64:16"] + ["i32:16"] * 7 + ["i32"] * 9) +
+    cases.append((library("pushed_product"), "pushed_product", ", ".join([f"*{a}:16"] * 2 + ["*bf16:16"] * 2 + ["*i32:16", "*i64:16"] + ["i32:16"] * 7 + ["i32"] * 8) +
                   constexpr(WORLD_SIZE=8, CHUNKS=8, PART_M=16, **wide) + ", *bf16:16" * 8 + constexpr(reduced_ptr=None, fetch_ptr=None) + scaled + biased + vectors, "--num-warps 8"))
     cases.append((library("gemm_all_reduce"), "gemm_all_reduce", f"*{a}:16, *{a}:16, *bf16:16, *i32:16, *i64:16" + ", i32:16" * 6 + ", i32" +
                   constexpr(WORLD_SIZE=8, **wide) + scaled + biased + vectors, "--num-warps 8"))
