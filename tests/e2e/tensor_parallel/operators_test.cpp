@@ -276,7 +276,7 @@ TEST_F(Operators, OddShapeOnEightRanks) {
     const Problem p = {.name = "997x8",
                        .ranks = 8,
                        .m = 997 * 8,
-                       .n = 300,
+                       .n = 150,
                        .k = 130,
                        .tile = {.blockM = 128, .blockN = 128, .blockK = 32, .groupM = 8, .numWarps = 8, .numStages = 3},
                        .seed = seed,
