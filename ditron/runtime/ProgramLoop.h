@@ -4,7 +4,7 @@
 // nothing of it and give the grid of programs; every device makes of it what goes to the hardware, at the last moment, so that all ways of
 // launching a kernel and graphs agree:
 //
-//   asked for {64, 32, 1} on 132 multiprocessors   ->   grid {132, 1, 1}, and 64, 32, 1 as values behind the parameters
+//   asked for {64, 32, 1}, and 132 multiprocessors hold a block each   ->   grid {132, 1, 1}, and 64, 32, 1 as values behind the parameters
 //
 // The order of values is parameters, the three extents, tensor maps, world view.
 //
@@ -22,9 +22,9 @@ namespace ditron::runtime {
 /// they have been read.
 class HardwareLaunch {
 public:
-  /// `values`: the artifact's parameters, its tensor maps, the world view.
+  /// `values`: the artifact's parameters, its tensor maps, the world view. `resident`: blocks of the kernel that the device holds at once.
   HardwareLaunch(const Artifact &artifact, const std::array<uint32_t, 3> &programs, void *const *values,
-                 uint32_t multiprocessors);
+                 uint32_t resident);
   HardwareLaunch(const HardwareLaunch &) = delete;
   HardwareLaunch &operator=(const HardwareLaunch &) = delete;
 

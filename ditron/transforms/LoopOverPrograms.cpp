@@ -1,7 +1,7 @@
 //===- LoopOverPrograms.cpp - Blocks that stay and take one program after the other ---------------------------------------===//
 //
 // A kernel with one tile for each program pays for each of them what nothing runs beside: the first loads, the filling of the rings, the last
-// dots and the store. Here the launch becomes as many blocks as the GPU has multiprocessors, each of which runs its share of the programs, in
+// dots and the store. Here the launch becomes as many blocks as the GPU holds at once, each of which runs its share of the programs, in
 // a loop. dgpu-specialize-warps then treats it as any loop around: the producer goes on with the next program's tiles while the consumers
 // are busy with this one's last ones.
 //
@@ -10,7 +10,7 @@
 //     work(p, program_id 1)                                      p = item % X
 //                                                                work(p, item / X % Y)
 // 1. Which kernels: on GPUs with tensor copies and warpgroup dots, where a producer warp fetches tiles for a loop of dots. Such a block has a
-//    multiprocessor's registers for itself, so that fewer blocks than programs lose nothing.
+//    multiprocessor's registers for itself, or half of them, so that fewer blocks than programs lose nothing.
 // 2. Which programs may run one after the other in a block: those that neither wait for each other nor tell each other anything. A kernel
 //    keeps its form if it does anything but loads, stores and what has no effects; if it asks for the size of the launch, as those do which
 //    share out the work by themselves; if it asks for clusters.

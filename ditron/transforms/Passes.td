@@ -82,7 +82,7 @@ def LoopOverPrograms : Pass<"dgpu-loop-over-programs", "::mlir::ModuleOp"> {
   let summary = "blocks that stay run one program of the launch after the other";
   let description = [{
     On modules with dgpu.wgmma and dgpu.tma, before layouts. The body of a kernel goes into a loop over the programs that the block takes; the
-    launch has as many blocks as the GPU has multiprocessors, or programs if those are fewer. What the grid was is in three arguments with
+    launch has as many blocks as the GPU holds at once, or programs if those are fewer. What the grid was is in three arguments with
     the attribute dgpu.num_programs (0, 1, 2 for x, y, z), behind the parameters: what launches the kernel sees to it.
     1. Kernels in which a producer warp fetches tiles for a loop of dots (dgpu-specialize-warps, which comes next).
     2. Not those whose programs may see each other, or wait: anything but loads, stores and what has no effects is left alone, as are kernels
@@ -107,6 +107,8 @@ def SpecializeWarps : Pass<"dgpu-specialize-warps", "::mlir::ModuleOp"> {
        shared memory does not suffice.
     3. The body becomes the consumer of a dgpu.warp_specialize with dgpu.warpgroup_dot, a pruned copy of it the producer with
        dgpu.tma_load. Dots that only accumulate stay in flight during the next iteration.
+    4. Registers go from the producer to the consumer. Where blocks stay and a consumer of one warpgroup computes between its dots, two blocks
+       share a multiprocessor if rings of two slots fit: dgpu.resident_blocks = 2 of the module, and each divides half of the registers.
     Loads that stay are reported; a loop with tile.warp_specialize that stays is warned about.
   }];
   let options = [

@@ -22,13 +22,17 @@
 //      after the tma_loads: async_gather to slot; arrive_copied full[slot]           the consumer fences behind its wait
 // 4. With tile.cluster_blocks = 2: what both blocks of a cluster load at the same turn, as analysis/Uniformity proves, they fetch by halves into
 //    both. A slot is then empty when the consumers of both blocks say so, and no block ends before the other one's last word.
-// 5. A dist.wait goes where its token is used; without users, to both.
+// 5. A consumer of one warpgroup that computes between its dots has no other one to take turns with, and the tensor core idles meanwhile. Where
+//    blocks stay (dgpu-loop-over-programs) and rings of two slots fit half of shared memory, a multiprocessor gets two blocks: each has half of
+//    the registers, which is as many as one warpgroup can use, and multiplies while the other one computes.
+// 6. A dist.wait goes where its token is used; without users, to both.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/transforms/Passes.h"
 
 #include "ditron/analysis/Uniformity.h"
 #include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/dgpu/ResidentBlocks.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/transforms/Gathers.h"
@@ -109,10 +113,12 @@ private:
   /// for ever.
   void divideRegisters() {
     constexpr int ofMultiprocessor = 65536, most = 232, granularity = 8;
+    const int resident = plan.residentBlocks();
+    dgpu::setResidentBlocks(kernel->getParentOfType<ModuleOp>(), resident); // the caller's wish does not count
     const int consumers = warps * lanes, producers = static_cast<int>(partitions.getProducerWarps()) * lanes;
     const auto forEach = [](int registers, int threads) { return registers / threads / granularity * granularity; };
-    const int all = forEach(ofMultiprocessor, consumers + producers) * (consumers + producers);
-    const int ofProducer = plan.producerWarps() > 1 ? 88 : warps > 8 ? 32 : 40;
+    const int all = forEach(ofMultiprocessor / resident, consumers + producers) * (consumers + producers);
+    const int ofProducer = plan.producerWarps() > 1 ? 88 : warps > 8 ? 32 : resident > 1 ? 24 : 40;
     partitions.setProducerRegisters(ofProducer);
     partitions.setConsumerRegisters(std::min(most, forEach(all - ofProducer * producers, consumers)));
   }

@@ -16,6 +16,7 @@
 #include "ditron/analysis/Scratch.h"
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dgpu/DiscardableAttrs.h"
+#include "ditron/dialect/dgpu/ResidentBlocks.h"
 #include "ditron/dialect/dist/DiscardableAttrs.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
@@ -214,10 +215,10 @@ class VerifyPreparationPass : public impl::VerifyPreparationBase<VerifyPreparati
   static LogicalResult checkRegisters(dgpu::WarpSpecializeOp split) {
     constexpr int64_t ofMultiprocessor = 65536, granularity = 8, lanes = 32;
     const int64_t consumers = dgpu::numWarpsOf(split) * lanes, producers = split.getProducerWarps() * lanes;
-    if (consumers < 8 * lanes)
+    if (consumers < 8 * lanes && dgpu::residentBlocksOf(split) == 1)
       return success();
-    const int64_t threads = consumers + producers,
-                  has = ofMultiprocessor / threads / granularity * granularity * threads;
+    const int64_t threads = consumers + producers, ofBlock = ofMultiprocessor / dgpu::residentBlocksOf(split),
+                  has = ofBlock / threads / granularity * granularity * threads;
     const int64_t asked = split.getConsumerRegisters() * consumers + split.getProducerRegisters() * producers;
     if (asked > has)
       return compilerBug(split) << "the partitions ask for " << asked << " registers; a block of " << threads

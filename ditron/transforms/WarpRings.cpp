@@ -7,6 +7,7 @@
 
 #include "ditron/analysis/Scratch.h"
 #include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/dgpu/DiscardableAttrs.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/transforms/LayoutRules.h"
 #include "ditron/transforms/LoopArguments.h"
@@ -51,6 +52,7 @@ int RingPlan::producerWarps() const {
 }
 
 bool RingPlan::run() {
+  chooseResidentBlocks();
   const bool isPlanned = plan();
   warnInVain();
   return isPlanned;
@@ -447,6 +449,39 @@ std::string RingPlan::collectSlice() {
 //===--------------------------------------------------------------------------------------------------------------===//
 // Shared memory
 //===--------------------------------------------------------------------------------------------------------------===//
+
+/// True for loops whose threads compute with what a dot gives before the next one starts.
+static bool computesBetweenDots(const Ring &ring) {
+  return isa<scf::ForOp>(ring.block->getParentOp()) && !isForInnerLoops(ring) && !ring.isAsync;
+}
+
+void RingPlan::chooseResidentBlocks() {
+  constexpr int64_t ofBlock = 1024; // bytes that the hardware keeps for itself, of each block
+  const auto hasArgument = [&](StringRef name) {
+    return llvm::any_of(llvm::seq(kernel.getNumArguments()), [&](unsigned i) { return kernel.getArgAttr(i, name); });
+  };
+  if (warps != layout::warpsPerGroup || isSilent || !hasArgument(dgpu::numProgramsAttrName))
+    return;
+  RingPlan half(kernel, warps, (limitBytes + ofBlock) / 2 - ofBlock);
+  half.isSilent = true;
+  RingPlan whole(kernel, warps, limitBytes);
+  whole.isSilent = true;
+  if (!whole.plan() || whole.producerWarps() > 1 || llvm::none_of(whole.plannedRings, computesBetweenDots))
+    return;
+  const bool fits = half.plan() && llvm::all_of(half.plannedRings, [](const Ring &ring) {
+                      return ring.slots > 1 || slotsWanted(ring) == 1 || isForInnerLoops(ring);
+                    });
+  const auto options = [] { return remark::RemarkOpts::name("resident").category("dgpu-specialize-warps"); };
+  if (!fits) {
+    remark::missed(kernel.getLoc(), options())
+        << "one block on each multiprocessor: rings of two slots do not fit half of shared memory";
+    return;
+  }
+  remark::passed(kernel.getLoc(), options())
+      << "two blocks on each multiprocessor: the one warpgroup of each computes between its dots";
+  resident = 2;
+  limitBytes = half.limitBytes;
+}
 
 static int64_t tileBytes(Value tile) {
   auto type = cast<RankedTensorType>(tile.getType());

@@ -50,6 +50,8 @@ public:
 
   /// Warps that a producer needs: a tensor copy is started by one thread.
   int producerWarps() const;
+  /// Blocks that a multiprocessor shall have registers and shared memory for at once; run chooses.
+  int residentBlocks() const { return resident; }
   llvm::MutableArrayRef<Ring> rings() { return plannedRings; }
   size_t numGroups() const { return groups; }
   /// The operations with side effects that the producer runs beside the copies.
@@ -77,6 +79,7 @@ private:
   bool isFetched(mlir::Value operand) const;
   std::string collectSlice();
   int64_t bytesOfStores();
+  void chooseResidentBlocks();
   bool fitSlots();
 
   mlir::func::FuncOp kernel;
@@ -87,6 +90,7 @@ private:
   llvm::SmallVector<Ring> plannedRings;
   size_t groups = 0;
   llvm::SmallVector<Refusal> refusals;
+  int resident = 1;
   bool isSilent = false; ///< No remarks.
 };
 

@@ -150,8 +150,9 @@ Status CudaDevice::patchGraphNow(const runtime::GraphHandle &graph, runtime::Gra
                                  const runtime::Kernel &kernel, const runtime::LaunchConfig &config,
                                  void *const *values) {
   ContextScope scope(driver, context);
-  const runtime::HardwareLaunch launch(kernel.artifact(), config.grid, values, attributeValues.multiprocessors);
-  const KernelNodeParameters parameters = {kernels->findReady(kernel),
+  FunctionRef function = kernels->findReady(kernel);
+  const runtime::HardwareLaunch launch(kernel.artifact(), config.grid, values, residentBlocks(function, kernel));
+  const KernelNodeParameters parameters = {function,
                                            launch.grid()[0],
                                            launch.grid()[1],
                                            launch.grid()[2],

@@ -80,7 +80,7 @@ TEST(CudaWorld, LaunchesLoadOnceAndPassArguments) {
   EXPECT_EQ(count("cuLaunchKernel(store blocks=7 threads=128 shared=102400)"), 6u);
 }
 
-/// The caller gives the grid of programs; the GPU has 132 multiprocessors.
+/// The caller gives the grid of programs; the GPU has 132 multiprocessors, each of which holds two blocks of every kernel.
 TEST(CudaWorld, KernelsThatLoopOverProgramsGetTheGridAsValues) {
   auto world = makeWorld(1);
   Stream &stream = world->rank(0).stream();
@@ -98,7 +98,7 @@ TEST(CudaWorld, KernelsThatLoopOverProgramsGetTheGridAsValues) {
   (void)takeLog();
   ASSERT_TRUE(ok(stream.launch(kernel, {.grid = {64, 32, 2}}, {words.on(0)})));
   EXPECT_THAT(seen(), testing::ElementsAre(64, 32, 2, 0, 0, 0));
-  EXPECT_THAT(takeLog(), HasSubstr("cuLaunchKernel(grid blocks=132 "));
+  EXPECT_THAT(takeLog(), HasSubstr("cuLaunchKernel(grid blocks=264 "));
   ASSERT_TRUE(ok(stream.launch(kernel, {.grid = {5, 3, 1}}, {words.on(0) + 3})));
   EXPECT_THAT(seen(), testing::ElementsAre(64, 32, 2, 5, 3, 1));
   EXPECT_THAT(takeLog(), HasSubstr("cuLaunchKernel(grid blocks=15 "));
@@ -112,7 +112,7 @@ TEST(CudaWorld, KernelsThatLoopOverProgramsGetTheGridAsValues) {
   const Graph graph = *stream.endCapture();
   ASSERT_TRUE(ok(stream.launch(graph)));
   EXPECT_THAT(seen(), testing::ElementsAre(7, 100, 1, 5, 3, 1));
-  EXPECT_THAT(takeLog(), HasSubstr("cuLaunchKernel(grid blocks=132 "));
+  EXPECT_THAT(takeLog(), HasSubstr("cuLaunchKernel(grid blocks=264 "));
   ASSERT_TRUE(ok(prepared.setPointer(0, (words.on(0) + 3).address)));
   ASSERT_TRUE(ok(prepared.patch(stream, graph, node)));
   ASSERT_TRUE(ok(stream.launch(graph)));

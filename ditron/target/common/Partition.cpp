@@ -5,6 +5,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/common/Partition.h"
 
+#include "ditron/dialect/dgpu/ResidentBlocks.h"
 #include "ditron/target/common/Patterns.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -62,7 +63,7 @@ public:
     branch->setAttr(dgpu::partitionsAttrName, e.getI32IntegerAttr(consumers));
     branch->setAttr(dgpu::activeWarpsAttrName, e.getI32IntegerAttr(active));
     // With fewer warps there are registers enough for all.
-    bool movesRegisters = consumers >= 8;
+    bool movesRegisters = consumers >= 8 || dgpu::residentBlocksOf(op) > 1;
     auto take = [&](Region &from, Block *to) {
       rewriter.inlineBlockBefore(&from.front(), to, to->getTerminator()->getIterator());
     };

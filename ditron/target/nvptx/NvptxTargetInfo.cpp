@@ -7,6 +7,7 @@
 
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dgpu/DiscardableAttrs.h"
+#include "ditron/dialect/dgpu/ResidentBlocks.h"
 #include "ditron/target/common/Partition.h"
 #include "ditron/target/nvptx/NvptxTarget.h"
 #include "ditron/target/nvptx/Passes.h"
@@ -62,11 +63,7 @@ std::vector<std::unique_ptr<Pass>> NvptxTargetInfo::assemblerPasses() const {
 LogicalResult NvptxTargetInfo::prepareModule(ModuleOp module) {
   numWarps = launchWarpsOf(module);
   module.walk([&](dgpu::WarpSpecializeOp op) { clusterBlocks = op.getClusterBlocks(); });
-  // Warps that give registers to others have counted on all of a multiprocessor's.
-  residentBlocks = 1;
-  if (auto blocks = module->getAttrOfType<IntegerAttr>(dgpu::residentBlocksAttrName);
-      blocks && numWarps == dgpu::numWarpsOf(module))
-    residentBlocks = static_cast<uint32_t>(blocks.getInt());
+  residentBlocks = static_cast<uint32_t>(dgpu::residentBlocksOf(module));
   boundsWaits = module->hasAttr(dgpu::boundWaitsAttrName);
   notesEvents = module->hasAttr(dgpu::noteEventsAttrName);
   // A trace of a run that hangs shows what is still waited for.
