@@ -111,12 +111,22 @@ class CompiledKernel(_device.Loaded):
 
     @property
     def plan(self):
-        """What the Dispatcher needs to launch this: (handle, ((argument, code), ...)); None where only Python can."""
+        """What the Dispatcher needs to launch this: (handle, ((argument, part, code), ...)); None where only Python can. Of a descriptor part 0 is
+        the address of its tensor, 1 + 3 * d the size and 2 + 3 * d the stride of dimension d."""
         numbers = {name: number for number, name in enumerate(self.function.arg_names)}
-        if any(name not in numbers or kind in ("fp16", "bf16") for name, kind in self.parameters):
-            return None
         codes = {"fp32": "f", "fp64": "d"}
-        return self.handle, tuple((numbers[name], codes.get(kind, "i")) for name, kind in self.parameters)
+        places = []
+        for name, kind in self.parameters:
+            argument, *field = name.split(".")
+            if argument not in numbers or kind in ("fp16", "bf16"):
+                return None
+            part = 0
+            if field:
+                if len(field) != 2 or field[0] not in ("shape", "stride"):
+                    return None
+                part = 3 * int(field[1]) + (1 if field[0] == "shape" else 2)
+            places.append((numbers[argument], part, codes.get(kind, "i")))
+        return self.handle, tuple(places)
 
     def _init_handles(self):
         """There for programs that call it: the code is loaded already."""

@@ -2,19 +2,20 @@
  *
  * kernel[grid](x, y, n, BLOCK=64) without Python code. Every argument becomes a token of two words that says all that the choice
  * of a variant depends on: an integer whether it is 1, a multiple of 16, and how wide; a tensor its element type, its GPU and its
- * alignment; anything else its type and hash, and the object itself to compare. Equal tokens mean the same variant, so the
- * tokens of earlier calls lead to it. What is no simple argument (tuples, descriptors, NumPy arrays), and the first call with new
- * tokens, goes to Python (JITFunction.run_slowly), whose result is remembered.
+ * alignment; a tensor descriptor what its tensor is, and for each dimension of the tile a few more; anything else its type and hash, and the
+ * object itself to compare. Equal tokens mean the same variant, so the tokens of earlier calls lead to it. What is no simple argument
+ * (tuples, NumPy arrays), and the first call with new tokens, goes to Python (JITFunction.run_slowly), whose result is remembered.
  *
  *===---------------------------------------------------------------------------------------------------------------------===*/
 #define Py_LIMITED_API 0x030A0000
 #define PY_SSIZE_T_CLEAN
 #include "native.h"
 
-enum { MOST_TOKENS = 160, MOST_DEVICES = 64 };
+enum { MOST_TOKENS = 160, MOST_DEVICES = 64, MOST_DIMENSIONS = 5 };
 
 /* What Python told of PyTorch: the types of tensors, and the function that gives the current stream of a GPU. */
 static PyObject *tensor_types[2];
+static PyObject *descriptor_type; /* ditron.TensorDescriptor */
 static PyObject *raw_stream;
 static int host_only; /* as_triton: every tensor lies in host memory. */
 /* Python's function (GPU, native stream) -> our stream, and what it gave last for each GPU. */
@@ -24,6 +25,7 @@ static struct {
   ditron_stream_h stream;
 } streams[MOST_DEVICES];
 static PyObject *name_data_ptr, *name_dtype, *name_get_device;
+static PyObject *name_base, *name_shape, *name_strides, *name_block_shape, *name_padding, *word_zero, *word_nan;
 
 typedef struct {
   uintptr_t kind;
@@ -34,9 +36,11 @@ enum { TOKEN_NONE = 1, TOKEN_BOOL, TOKEN_INT, TOKEN_FLOAT, TOKEN_TENSOR };
 
 /* One call as far as it has been read. */
 typedef struct {
-  PyObject *objects[MOST_TOKENS]; /* Borrowed: the arguments by parameter, then the values of options. */
+  PyObject *objects
+      [MOST_TOKENS]; /* Borrowed: the arguments by parameter, the values of options, then the tensors of descriptors. */
   Token tokens[MOST_TOKENS];
   uint64_t bits[MOST_TOKENS]; /* What a run-time parameter would be given. */
+  uint8_t parts[MOST_TOKENS]; /* Of a descriptor: where its further tokens begin. */
   size_t count;
   int device; /* -1: the host; -2: no tensor yet. */
 } Call;
@@ -78,6 +82,8 @@ static int is_tensor(PyObject *object) {
   return type == tensor_types[0] || type == tensor_types[1];
 }
 
+static int is_descriptor(PyObject *object) { return (PyObject *)Py_TYPE(object) == descriptor_type; }
+
 /*===- Tokens -------------------------------------------------------------------------------------------------------------===*/
 
 static int read_tensor(PyObject *object, Call *call, size_t index) {
@@ -109,6 +115,68 @@ static int read_tensor(PyObject *object, Call *call, size_t index) {
   return device == MOST_DEVICES ? 0 : 1;
 }
 
+/* `rank` numbers that a kernel's parameters can be. */
+static int read_sizes(PyObject *object, PyObject *name, size_t rank, long long *sizes) {
+  PyObject *list = PyObject_GetAttr(object, name);
+  if (!list)
+    return -1;
+  const int is_tuple = PyTuple_Check(list);
+  int read = (is_tuple || PyList_Check(list)) && (size_t)(is_tuple ? PyTuple_Size(list) : PyList_Size(list)) == rank;
+  for (size_t i = 0; read && i < rank; ++i) {
+    PyObject *size = is_tuple ? PyTuple_GetItem(list, (Py_ssize_t)i) : PyList_GetItem(list, (Py_ssize_t)i);
+    int overflow = 0;
+    sizes[i] = Py_TYPE(size) == &PyLong_Type ? PyLong_AsLongLongAndOverflow(size, &overflow) : -1;
+    read = !overflow && sizes[i] >= 0;
+  }
+  Py_DECREF(list);
+  return read;
+}
+
+/* Behind the tensor's token, at call->parts[index], stand tokens for its rank and what it reads outside, and for size, stride and tile of each
+ * dimension: a tile's size decides itself, of a stride what it is modulo 16, of the last size whether it is a multiple of 16. */
+static int read_descriptor(PyObject *object, Call *call, size_t index) {
+  PyObject *base = PyObject_GetAttr(object, name_base), *padding = PyObject_GetAttr(object, name_padding),
+           *shape = PyObject_GetAttr(object, name_shape);
+  const Py_ssize_t rank = shape ? PyObject_Size(shape) : -1;
+  Py_XDECREF(shape);
+  Py_XDECREF(base); /* The descriptor holds it. */
+  Py_XDECREF(padding);
+  if (!base || !padding || rank < 0)
+    return -1;
+  long long sizes[MOST_DIMENSIONS], strides[MOST_DIMENSIONS], tile[MOST_DIMENSIONS];
+  const int is_nan = PyObject_RichCompareBool(padding, word_nan, Py_EQ);
+  const int is_plain = is_nan == 1 ? 1 : is_nan < 0 ? -1 : PyObject_RichCompareBool(padding, word_zero, Py_EQ);
+  if (is_plain != 1 || !is_tensor(base) || rank > MOST_DIMENSIONS || call->count + 1 + 3 * (size_t)rank > MOST_TOKENS)
+    return is_plain < 0 ? -1 : 0;
+  int read = read_tensor(base, call, index);
+  if (read == 1)
+    read = read_sizes(object, name_shape, (size_t)rank, sizes);
+  if (read == 1)
+    read = read_sizes(object, name_strides, (size_t)rank, strides);
+  if (read == 1)
+    read = read_sizes(object, name_block_shape, (size_t)rank, tile);
+  if (read != 1)
+    return read;
+  call->tokens[index].value |= 0x200;
+  size_t next = call->count;
+  call->parts[index] = (uint8_t)next;
+  call->objects[next] = base;
+  call->tokens[next++] = (Token){TOKEN_INT, (uint64_t)rank << 1 | (uint64_t)is_nan};
+  for (Py_ssize_t i = 0; i < rank; ++i) {
+    if (sizes[i] > INT32_MAX)
+      return 0; /* Python says what is wrong. */
+    const long long values[] = {sizes[i], strides[i], tile[i]};
+    const uint64_t decides[] = {i == rank - 1 && sizes[i] % 16 == 0, (uint64_t)strides[i] % 16, (uint64_t)tile[i]};
+    for (size_t part = 0; part < 3; ++part, ++next) {
+      call->objects[next] = Py_None;
+      call->tokens[next] = (Token){TOKEN_INT, decides[part]};
+      call->bits[next] = (uint64_t)values[part];
+    }
+  }
+  call->count = next;
+  return 1;
+}
+
 /* 1: done; 0: not simple; -1: an exception. */
 static int read_token(PyObject *object, Call *call, size_t index) {
   PyTypeObject *type = Py_TYPE(object);
@@ -133,6 +201,8 @@ static int read_token(PyObject *object, Call *call, size_t index) {
     memcpy(&call->bits[index], &value, sizeof value);
   } else if (is_tensor(object)) {
     return read_tensor(object, call, index);
+  } else if (is_descriptor(object)) {
+    return read_descriptor(object, call, index);
   } else if (PyTuple_Check(object) || PyList_Check(object)) {
     return 0;
   } else {
@@ -221,8 +291,8 @@ static int matches(const Entry *entry, const Call *call, uint64_t hash) {
       memcmp(entry->tokens, call->tokens, call->count * sizeof(Token)))
     return 0;
   for (size_t i = 0; i < call->count; ++i) {
-    /* Numbers and tensors are told by their tokens alone. */
-    if (call->tokens[i].kind <= TOKEN_TENSOR || is_tensor(call->objects[i]) ||
+    /* Numbers, tensors and their descriptors are told by their tokens alone. */
+    if (call->tokens[i].kind <= TOKEN_TENSOR || is_tensor(call->objects[i]) || is_descriptor(call->objects[i]) ||
         Py_TYPE(call->objects[i]) == &PyFloat_Type)
       continue;
     PyObject *known = PyTuple_GetItem(entry->objects, (Py_ssize_t)i);
@@ -283,7 +353,7 @@ static int insert(Dispatcher *self, Entry *entry) {
   return 0;
 }
 
-/* Keeps what Python's launch of this call used: compiled.plan is (variant, ((argument, code), ...)) or None. */
+/* Keeps what Python's launch of this call used: compiled.plan is (variant, ((argument, part, code), ...)) or None. */
 static void remember(Dispatcher *self, const Call *call, uint64_t hash, PyObject *compiled) {
   PyObject *plan = PyObject_GetAttrString(compiled, "plan");
   unsigned long long variant;
@@ -314,18 +384,26 @@ static void remember(Dispatcher *self, const Call *call, uint64_t hash, PyObject
   entry->parameters = parameters;
   memcpy(entry->tokens, call->tokens, call->count * sizeof(Token));
   for (size_t i = 0; i < call->count; ++i) {
-    PyObject *kept = is_tensor(call->objects[i]) ? Py_None : call->objects[i]; /* Nobody's memory is held. */
+    PyObject *object = call->objects[i];
+    PyObject *kept = is_tensor(object) || is_descriptor(object) ? Py_None : object; /* Nobody's memory is held. */
     Py_INCREF(kept);
     PyTuple_SetItem(entry->objects, (Py_ssize_t)i, kept);
   }
   int is_simple = 1;
   for (size_t i = 0; i < parameters; ++i) {
     const char *code = "i";
-    is_simple &= PyArg_ParseTuple(PyTuple_GetItem(list, (Py_ssize_t)i), "Is", &entry->slots[i], &code);
+    unsigned argument = 0, part = 0;
+    is_simple = is_simple && PyArg_ParseTuple(PyTuple_GetItem(list, (Py_ssize_t)i), "IIs", &argument, &part, &code) &&
+                argument < self->parameters;
+    if (!is_simple)
+      break;
+    PyObject *object = call->objects[argument];
     entry->codes[i] = code[0];
+    entry->slots[i] = part ? call->parts[argument] + part : argument;
     /* An object that becomes a number in Python (a scalar of NumPy) has no bits here. */
-    is_simple = is_simple && entry->slots[i] < call->count &&
-                (call->tokens[entry->slots[i]].kind <= TOKEN_TENSOR || is_tensor(call->objects[entry->slots[i]]));
+    is_simple = entry->slots[i] < call->count &&
+                (part ? is_descriptor(object)
+                      : call->tokens[argument].kind <= TOKEN_TENSOR || is_tensor(object) || is_descriptor(object));
   }
   entry->compiled = compiled;
   Py_INCREF(compiled);
@@ -580,12 +658,15 @@ static void bound_dealloc(PyObject *object) {
   Py_DECREF(type);
 }
 
-/* set_tensors(types, raw_stream, adopt_stream, host_only): what PyTorch is, once it has been imported. */
+/* set_tensors(types, descriptor, raw_stream, adopt_stream, host_only): what PyTorch is, once it has been imported. */
 static PyObject *set_tensors(PyObject *module, PyObject *args) {
-  PyObject *types, *raw, *adopt;
+  PyObject *types, *descriptor, *raw, *adopt;
   int only;
-  if (!PyArg_ParseTuple(args, "O!OOp", &PyTuple_Type, &types, &raw, &adopt, &only))
+  if (!PyArg_ParseTuple(args, "O!OOOp", &PyTuple_Type, &types, &descriptor, &raw, &adopt, &only))
     return NULL;
+  Py_INCREF(descriptor);
+  Py_XDECREF(descriptor_type);
+  descriptor_type = descriptor;
   for (Py_ssize_t i = 0; i < 2; ++i) {
     PyObject *type = PyTuple_GetItem(types, i);
     if (!type)
@@ -624,9 +705,17 @@ int add_dispatcher(PyObject *module) {
   name_data_ptr = PyUnicode_InternFromString("data_ptr");
   name_dtype = PyUnicode_InternFromString("dtype");
   name_get_device = PyUnicode_InternFromString("get_device");
+  name_base = PyUnicode_InternFromString("base");
+  name_shape = PyUnicode_InternFromString("shape");
+  name_strides = PyUnicode_InternFromString("strides");
+  name_block_shape = PyUnicode_InternFromString("block_shape");
+  name_padding = PyUnicode_InternFromString("padding");
+  word_zero = PyUnicode_InternFromString("zero");
+  word_nan = PyUnicode_InternFromString("nan");
   bound_type = (PyTypeObject *)PyType_FromSpec(&bound_spec);
   PyObject *type = PyType_FromSpec(&spec), *function = PyCFunction_NewEx(&set_tensors_method, NULL, NULL);
-  if (!name_data_ptr || !name_dtype || !name_get_device || !bound_type || !type || !function)
+  if (!name_data_ptr || !name_dtype || !name_get_device || !name_base || !name_shape || !name_strides ||
+      !name_block_shape || !name_padding || !word_zero || !word_nan || !bound_type || !type || !function)
     return -1;
   return PyModule_AddObject(module, "Dispatcher", type) < 0 || PyModule_AddObject(module, "set_tensors", function) < 0
              ? -1

@@ -7,6 +7,7 @@ import sys
 
 from . import _native
 from ._values import DTYPES, dtype, pointer_dtype
+from .descriptors import TensorDescriptor
 
 _BY_NAME = {"bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32",
             "uint64": "u64", "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64", "float8_e5m2": "fp8e5",
@@ -126,7 +127,7 @@ def tell_native(device):
         return
     _told = torch, _maps_device(torch)
     raw = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (lambda index: 0)
-    _native.set_tensors((torch.Tensor, torch.nn.Parameter), raw, lambda index, native: device.device(index).adopted(native), _told[1])
+    _native.set_tensors((torch.Tensor, torch.nn.Parameter), TensorDescriptor, raw, lambda index, native: device.device(index).adopted(native), _told[1])
 
 
 def ranges(owners):

@@ -2,7 +2,9 @@
 import copy
 import gc
 import pickle
+import sys
 import threading
+import types
 import weakref
 
 import numpy as np
@@ -141,6 +143,68 @@ def test_descriptors_of_the_host():
 def test_descriptors_as_gpus_get_them(monkeypatch):
     monkeypatch.setattr(ditron.CompiledKernel, "needs_tensor_maps", staticmethod(lambda device: True))
     test_descriptors_of_the_host()
+
+
+def pretended_torch():
+    """What the Dispatcher asks of PyTorch: tensors of the host."""
+
+    class Tensor:
+        device = types.SimpleNamespace(type="cpu", index=None)
+
+        def __init__(self, array):
+            self.array, self.dtype, self.itemsize = array, sys.intern(f"torch.{array.dtype}"), array.itemsize
+            self.shape = array.shape
+
+        def stride(self):
+            return tuple(each // self.itemsize for each in self.array.strides)
+
+        def get_device(self):
+            return -1
+
+        def data_ptr(self):
+            return self.array.ctypes.data
+
+        def untyped_storage(self):
+            whole = self.array if self.array.base is None else self.array.base
+            return types.SimpleNamespace(data_ptr=lambda: whole.ctypes.data, nbytes=lambda: whole.nbytes)
+
+    return types.SimpleNamespace(Tensor=Tensor, nn=types.SimpleNamespace(Parameter=type("Parameter", (), {})), _C=None, int64="torch.int64",
+                                 uint64="torch.uint64")
+
+
+def test_descriptors_that_the_dispatcher_knows(monkeypatch):
+    torch = pretended_torch()
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    slow = []
+    run_slowly = ditron.JITFunction.run_slowly
+    monkeypatch.setattr(ditron.JITFunction, "run_slowly", lambda self, *call: (slow.append(call), run_slowly(self, *call))[1])
+
+    @ditron.jit
+    def copy_behind(source, target, row, M: tl.constexpr, N: tl.constexpr):
+        target.store([row, 0], source.load([row, 0]) + 1)
+
+    def launch(rows, columns, row, tile, padding="zero", lead=0):
+        x = np.arange(rows * columns, dtype=np.float32).reshape(rows, columns)
+        room = np.zeros((rows, columns + lead), np.float32)
+        y = room[:, :columns]
+        source, target = [ditron.TensorDescriptor(torch.Tensor(a), list(a.shape), [s // 4 for s in a.strides], list(tile), padding) for a in (x, y)]
+        copy_behind[(1,)](source, target, row, *tile)
+        wanted = np.zeros_like(x)
+        wanted[row:row + tile[0], :tile[1]] = x[row:row + tile[0], :tile[1]] + 1
+        np.testing.assert_array_equal(y, wanted)
+        assert not room[:, columns:].any()
+
+    for _ in range(2):  # the first one tells the Dispatcher of PyTorch
+        launch(48, 32, 2, (16, 32))
+    assert len(slow) == 2
+    # Other tensors, sizes, strides and places, for which the same variant serves.
+    for rows, columns, row, lead in [(48, 32, 2, 0), (20, 32, 17, 0), (80, 48, 3, 0), (48, 32, 6, 16), (64, 16, 5, 48)]:
+        launch(rows, columns, row, (16, 32), lead=lead)
+    assert len(slow) == 2
+    # Others: another tile, a size and a stride that are no multiple of 16, another padding.
+    for n, changed in enumerate([dict(tile=(32, 32)), dict(columns=36), dict(lead=4), dict(padding="nan")], 3):
+        launch(**{**dict(rows=48, columns=32, row=2, tile=(16, 32)), **changed})
+        assert len(slow) == n
 
 
 @ditron.jit
