@@ -6,9 +6,9 @@
 //
 //   a = for i in l .. m: (acc)                 becomes       for t in 0 .. turns of the first + turns of the second: (acc)
 //     x = dot q, load k[i]                                     x = dot q, load k[i]
-//     p = exp2(x * s)                                          y = if t < turns of the first: x * s
-//     yield dot p, load v[i], acc                                  else: where(mask(i), x * s, c)
-//   b = for i in m .. n: (a)                                   yield dot exp2(y), load v[i], acc
+//     p = exp2(x * s)                                          p = if t < turns of the first: exp2(x * s)
+//     yield dot p, load v[i], acc                                  else: exp2(where(mask(i), x * s, c))
+//   b = for i in m .. n: (a)                                   yield dot p, load v[i], acc
 //     x = dot q, load k[i]
 //     p = exp2(where(mask(i), x * s, c))
 //     yield dot p, load v[i], acc
@@ -16,8 +16,9 @@
 //    with what the first one has carried. Scalars that it begins with otherwise, as the place of the next tile, are chosen in its first turn.
 // 2. Matching, from the loads, dots and yielded values backward: operations with the same name, attributes and types match, and so do their
 //    operands, as far as that goes. Where it ends, the value is one that the branch yields.
-// 3. What the branch yields is as far down as it must be: an operation between two values of the branch belongs to it, and a product stays
-//    with the sum that it goes into, so that the hardware does both at once. One branch remains.
+// 3. An operation between two values of the branch belongs to it, and a product stays with the sum that it goes into, so that the hardware does
+//    both at once. What is computed from the branch's tiles alone, element by element or by reductions, goes with them: an assembler orders
+//    instructions inside of a block, and functions of elements then run beside the arithmetic before them. One branch remains.
 // 4. Loads and dots must all match: they happen in every turn, in the same order. Nothing else may have effects.
 //
 // Turns and results are the same in number and order; nothing is rounded otherwise.
@@ -183,11 +184,28 @@ private:
       if (isBehind)
         behind.insert(&a);
       const bool isSum = isa<arith::AddFOp, arith::SubFOp>(a);
+      const bool goesWithTiles = isComputedFromTiles(a, b);
       const bool isBetween = isBehind && (isUsedIn(&a, loopA, branchA) || isUsedIn(b, loopB, branchB));
-      if ((isSum && isProductMerged) || isBetween)
+      if ((isSum && isProductMerged) || isBetween || goesWithTiles)
         apart.insert(&a);
     }
     return apart.size() > before;
+  }
+
+  /// True if the operation's tiles, not the rows and scalars beside them, are all the branch's.
+  bool isComputedFromTiles(Operation &a, Operation *b) const {
+    if (!isElementwise(&a) && !isa<tile::ReduceOp>(a))
+      return false;
+    bool hasTile = false;
+    for (auto [operandA, operandB] : llvm::zip_equal(a.getOperands(), b->getOperands())) {
+      auto type = dyn_cast<RankedTensorType>(operandA.getType());
+      if (!type || type.getRank() < 2)
+        continue;
+      if (!merged.contains({operandA, operandB}))
+        return false;
+      hasTile = true;
+    }
+    return hasTile;
   }
 
   static bool isProduct(Value value) { return isTensor(value) && value.getDefiningOp<arith::MulFOp>(); }

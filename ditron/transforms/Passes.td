@@ -72,7 +72,8 @@ def JoinLoops : Pass<"dgpu-join-loops", "::mlir::ModuleOp"> {
        with what the first one has carried. Scalars that it begins with otherwise are chosen in its first turn.
     2. Operations of the bodies match, from loads, dots and yielded values backward, if they are alike and their operands match; what an
        operand that does not match stands for is yielded by the branch.
-    3. An operation between two values of the branch belongs to the branch, and a product stays with the sum that it goes into.
+    3. An operation between two values of the branch belongs to the branch, a product stays with the sum that it goes into, and what is computed
+       from the branch's tiles alone goes with them.
     4. Loops stay two if a load or dot does not match, if their bodies have other effects, or if something happens between them.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];

@@ -3,8 +3,8 @@
 // RUN: ditron-opt %s --dgpu-join-loops --split-input-file --remarks-filter='dgpu-.*' --remark-format=emitRemark -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
 module attributes {dgpu.num_warps = 8 : i32, dgpu.threads_per_warp = 32 : i32, dgpu.wgmma, dgpu.tma} {
-  // The product of the first body stays with its difference, and both are in the branch; the row that is computed on the way, too. The place
-  // is the second loop's own in its first turn.
+  // The product of the first body stays with its difference, and both are in the branch; the row that is computed on the way, too, and the powers,
+  // which are computed from the difference alone. The place is the second loop's own in its first turn.
   // REMARK: remark: [Passed] join | Category:dgpu-join-loops | Remark="joined with the loop before, and a branch for what differs"
   // CHECK-LABEL: func.func @masked
   // CHECK-SAME: %[[MIDDLE:[a-z0-9]+]]: i32, %[[END:[a-z0-9]+]]: i32, %[[SCALE:[a-z0-9]+]]: f32
@@ -19,19 +19,22 @@ module attributes {dgpu.num_warps = 8 : i32, dgpu.threads_per_warp = 32 : i32, d
   // CHECK: %[[PLACE:.*]] = arith.select %[[TURN0]], %{{.*}}, %[[AT]]
   // CHECK: %[[K:.*]] = tile.descriptor_load %{{.*}}[%[[PLACE]], %{{.*}}]
   // CHECK: %[[S:.*]] = tile.dot %[[Q]], %{{.*}}, %{{.*}}
-  // CHECK: %[[B:.*]]:2 = scf.if %[[SECOND]] -> (tensor<128x64xf32>, tensor<128xf32>)
+  // CHECK: %[[B:.*]]:2 = scf.if %[[SECOND]] -> (tensor<128x64xf16>, tensor<128xf32>)
   // CHECK: arith.select
   // CHECK: tile.reduce
   // CHECK: arith.subf
+  // CHECK: math.exp2
+  // CHECK: arith.truncf
   // CHECK: } else {
   // CHECK-NOT: arith.select
   // CHECK: tile.reduce
   // CHECK: arith.maxnumf %[[M]]
   // CHECK: arith.subf
+  // CHECK: math.exp2
+  // CHECK: arith.truncf
   // CHECK: }
-  // CHECK: %[[E:.*]] = math.exp2 %[[B]]#0
-  // CHECK: %[[P:.*]] = arith.truncf %[[E]]
-  // CHECK: %[[D:.*]] = tile.dot %[[P]], %{{.*}}, %[[ACC]]
+  // CHECK-NOT: math.exp2
+  // CHECK: %[[D:.*]] = tile.dot %[[B]]#0, %{{.*}}, %[[ACC]]
   // CHECK: %[[NEXT:.*]] = arith.addi %[[PLACE]]
   // CHECK: scf.yield %[[D]], %[[B]]#1, %[[NEXT]]
   // CHECK: } {tile.warp_specialize}
