@@ -123,6 +123,8 @@ Status lowerToLLVM(StageRunner &run, mlir::ModuleOp module, const target::Target
   DITRON_RETURN_IF_ERROR(run.passes("assembler", module, target.assemblerPasses()));
   // Scalar work goes under the last multiply of a loop, also where the stage above has put the loop into a branch.
   DITRON_RETURN_IF_ERROR(run.passes("tail-work", module, transforms::createSinkTailWork()));
+  // Sums that follow a running maximum are rescaled by warps in which it has changed.
+  DITRON_RETURN_IF_ERROR(run.passes("factors", module, transforms::createSkipFactors()));
   // Slots that lanes have read by themselves are given back when all lanes have.
   DITRON_RETURN_IF_ERROR(run.passes("arrivals", module, transforms::createOrderArrivals()));
   DITRON_RETURN_IF_ERROR(run.passes("verify-preparation", module, transforms::createVerifyPreparation()));

@@ -395,6 +395,24 @@ def SinkTailWork : Pass<"dgpu-sink-tail-work", "::mlir::ModuleOp"> {
   }];
 }
 
+def SkipFactors : Pass<"dgpu-skip-factors", "::mlir::ModuleOp"> {
+  let summary = "warps skip products of sums with factors that are all one";
+  let description = [{
+    Products in a loop of a tile that a warpgroup_wait gives with a row or column that is broadcast become dgpu.scale, where the factors are powers of
+    `a - max(a, ...)` (exp, exp2), which are one wherever the maximum stands; behind selects and branches one way with such a maximum is enough. Of a
+    thread's factors there are at most two (16 rows of a warp), and at least eight registers make use of each. Nothing is rounded otherwise.
+
+    ```mlir
+    %m = arith.maxnumf %before, %rows                                   %m = arith.maxnumf %before, %rows
+    %d = arith.subf %before, %m                                         %d = arith.subf %before, %m
+    %f = math.exp2 %d                                         ->        %f = math.exp2 %d
+    %w = tile.broadcast %f (of dimensions)                              %w = tile.broadcast %f
+    %t = arith.mulf %s, %w                                              %t = dgpu.scale %s, %w
+    ```
+  }];
+  let dependentDialects = ["::ditron::dgpu::DgpuDialect"];
+}
+
 def OrderArrivals : Pass<"dgpu-order-arrivals", "::mlir::ModuleOp"> {
   let summary = "lanes meet before an arrival that gives free what they have read by loads";
   let description = [{

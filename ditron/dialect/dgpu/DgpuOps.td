@@ -479,6 +479,20 @@ def Dgpu_WarpgroupWaitOp
   let assemblyFormat = "$pending (`,` $sources^ `:` type($sources))? attr-dict";
 }
 
+def Dgpu_ScaleOp : Dgpu_Op<"scale", [Pure, SameOperandsAndResultType]> {
+  let summary = "a tile times factors that are mostly one";
+  let description = [{
+    What arith.mulf gives. A warp all of whose factors are one goes on with the tile as it is: that is the same, bit for bit.
+
+    ```mlir
+    %y = dgpu.scale %x, %factors : tensor<64x128xf32, #c>
+    ```
+  }];
+  let arguments = (ins RankedTensorOf<[F32]>:$tile, RankedTensorOf<[F32]>:$factors);
+  let results = (outs RankedTensorOf<[F32]>:$result);
+  let assemblyFormat = "$tile `,` $factors attr-dict `:` type($result)";
+}
+
 //===------------------------------------------------------------------------------------------------------------------===//
 // Warp specialisation
 //===------------------------------------------------------------------------------------------------------------------===//

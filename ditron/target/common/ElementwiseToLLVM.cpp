@@ -9,7 +9,9 @@
 #include "ditron/target/common/ScalarOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <map>
 
@@ -105,6 +107,36 @@ private:
   TargetInfo &target;
 };
 
+/// Behind a vote of the warp, whose lanes then all go one way. Where none has to multiply, registers stay what they are.
+class ScalePattern : public TilePattern<dgpu::ScaleOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::ScaleOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    constexpr int64_t bitsOfOne = 0x3F800000, allLanes = -1;
+    Emitter e(op.getLoc(), rewriter);
+    const ValueRange values = adaptor.getTile();
+    Value changes;
+    for (Value factor : llvm::SetVector<Value>(adaptor.getFactors().begin(), adaptor.getFactors().end())) {
+      Value differs = e.isNotZero(e.bitXor(e.bitcast(factor, e.getI32Type()), e.i32(bitsOfOne)));
+      changes = changes ? e.bitOr(changes, differs) : differs;
+    }
+    Value isScaled = e.isNotZero(target.ballot(e, e.i32(allLanes), changes));
+    auto branch = scf::IfOp::create(e, values.getTypes(), isScaled, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(e);
+    e.setInsertionPointToStart(branch.thenBlock());
+    Values scaled;
+    for (auto [value, factor] : llvm::zip_equal(values, adaptor.getFactors()))
+      scaled.push_back(arith::MulFOp::create(e, op.getLoc(), value, factor));
+    scf::YieldOp::create(e, scaled);
+    e.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(e, values);
+    rewriter.replaceOpWithMultiple(op, {branch.getResults()});
+    return success();
+  }
+};
+
 /// A splat constant is one value aliased by all registers.
 class ConstantPattern : public TilePattern<arith::ConstantOp> {
 public:
@@ -153,7 +185,7 @@ public:
 } // namespace
 
 void populateElementwisePatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
-  patterns.add<ElementwisePattern, ConstantPattern, PoisonPattern>(patterns.getContext(), lowering);
+  patterns.add<ElementwisePattern, ConstantPattern, PoisonPattern, ScalePattern>(patterns.getContext(), lowering);
 }
 
 } // namespace ditron::target

@@ -15,9 +15,11 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32} {
   // CHECK-LABEL: func.func @convert
   // CHECK-SAME: tensor<16x32xf16, #[[ROWS]]>
   // CHECK-SAME: tensor<16xf32, #[[COPIES]]>
-  func.func @convert(%x: tensor<16x32xf16, #rows>, %y: tensor<16xf32, #copies>) -> tensor<16x32xf16, #cols> {
+  func.func @convert(%x: tensor<16x32xf16, #rows>, %y: tensor<16xf32, #copies>, %f: tensor<16x32xf32, #rows>) -> tensor<16x32xf16, #cols> {
     // CHECK: dgpu.convert_layout %{{.*}} : tensor<16x32xf16, #[[ROWS]]> -> tensor<16x32xf16, #[[COLS]]>
     %0 = dgpu.convert_layout %x : tensor<16x32xf16, #rows> -> tensor<16x32xf16, #cols>
+    // CHECK: dgpu.scale %{{.*}}, %{{.*}} : tensor<16x32xf32, #[[ROWS]]>
+    %scaled = dgpu.scale %f, %f : tensor<16x32xf32, #rows>
     // CHECK: dgpu.convert_layout %{{.*}} {offset_bytes = 256 : i64} : tensor<16x32xf16, #[[COLS]]> -> tensor<16x32xf16, #[[ROWS]]>
     %1 = dgpu.convert_layout %0 {offset_bytes = 256 : i64} : tensor<16x32xf16, #cols> -> tensor<16x32xf16, #rows>
     return %0 : tensor<16x32xf16, #cols>

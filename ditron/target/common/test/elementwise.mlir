@@ -68,3 +68,27 @@ module attributes {dgpu.num_warps = 1 : i32, dgpu.threads_per_warp = 32 : i32} {
     return
   }
 }
+
+// -----
+
+// One look at each factor, a vote, and products in one arm.
+#L = #dgpu.layout<8x64, reg = {j0 j1 j2}, lane = [j3 j4 i0 i1 i2], warp = [j5]>
+module attributes {dgpu.num_warps = 2 : i32, dgpu.threads_per_warp = 32 : i32} {
+  // CHECK-LABEL: llvm.func internal @scale
+  // CHECK: %[[BITS:.*]] = llvm.bitcast %arg1 : f32 to i32
+  // CHECK: %[[ONE:.*]] = llvm.mlir.constant(1065353216 : i32)
+  // CHECK: llvm.xor %[[BITS]], %[[ONE]]
+  // CHECK: llvm.call @ditron_sim_ballot
+  // CHECK: llvm.cond_br
+  // CHECK-COUNT-8: llvm.fmul
+  // CHECK-NOT: llvm.fmul
+  // CHECK: llvm.return
+  func.func @scale(%p: !tile.ptr<f32>, %f: f32, %world: !tile.ptr<i64>) {
+    %b = tile.splat %p : !tile.ptr<f32> -> tensor<8x64x!tile.ptr<f32>, #L>
+    %x = tile.load %b : tensor<8x64x!tile.ptr<f32>, #L> -> tensor<8x64xf32, #L>
+    %w = tile.splat %f : f32 -> tensor<8x64xf32, #L>
+    %y = dgpu.scale %x, %w : tensor<8x64xf32, #L>
+    tile.store %b, %y : tensor<8x64x!tile.ptr<f32>, #L>, tensor<8x64xf32, #L>
+    return
+  }
+}
