@@ -257,7 +257,8 @@ def PipelineLoops : Pass<"dgpu-pipeline-loops", "::mlir::ModuleOp"> {
     5. Loop-carried values that addresses depend on get a twin that runs S-1 iterations ahead; values computed from the induction
        variable are recomputed for the later iteration. Twins that are left without use disappear.
     6. After the loop: wait for all groups.
-    7. What is computed from loads before the loop, and used in or behind it only, is computed behind the copies of step 3.
+    7. What is computed from loads before the loop, and used in or behind it only, is computed behind the copies of step 3, and stored to the buffers
+       of warpgroup dots there.
     A load that is only stored to the buffer of a warpgroup dot is copied to a ring in that buffer's layout; such dots are started
     before the iteration's copies, and run into the next iteration when they only accumulate. Where a turn computes between its dots, copies stand
     behind the first dot, and rows that are loaded for the computation get rings as well.

@@ -15,7 +15,8 @@
 //    variable are recomputed for the later iteration. Twins that are left without use disappear.
 // 6. After the loop: wait for all groups.
 // 7. What is computed from loads before the loop, and used in or behind it only, is computed behind the copies of step 3: it waits for
-//    memory, and the copies need not. Conversions through much shared memory stay where they are: there they share it with the rings.
+//    memory, and the copies need not. So are they stored to the buffers of warpgroup dots there. Conversions through much shared memory stay where
+//    they are: there they share it with the rings.
 //
 // Example with S = 3:    wait; load A; dot        becomes        copy 0; commit; copy 1; commit
 //                                                                 loop: async_wait 1; [barrier]; copy i+2 to slot (i+2)%3; commit
@@ -37,7 +38,7 @@
 //
 // A turn that computes between its dots, as attention does, waits for some of them anyway. The others, which only accumulate, run into the next turn
 // as well, where its first wait is also one for them. Copies are started behind the first dot, before anything of the turn has been read: so one
-// barrier is enough. Rows that the computation loads get rings of their own.
+// barrier is enough. Rows that the computation loads get rings of their own; they are copied by few threads, 16 bytes each, though many read them.
 //      loop: async_wait S-3; fence_async; [barrier]; warpgroup_dot slot i; copy i+S-2; warpgroup_wait 0 (that one and those of the turn
 //            before); compute; warpgroup_dot (accumulates) slot i
 //
@@ -95,8 +96,46 @@ bool isChainOp(Operation *op) {
 struct StagedLoad {
   tile::LoadOp load;
   dgpu::BufferType bufferType;
+  Value pointers, mask;      ///< Of the copies: the load's, or for a row the same in another layout.
   dgpu::BufferStoreOp store; ///< To the buffer of a warpgroup dot, if that is the only use.
   Value buffer;
+};
+
+/// A value in another layout, computed again by the operations that lead to it.
+class Recomputation {
+public:
+  /// True if these operations are such that may be repeated.
+  bool isPossible(Value value) {
+    if (!isTensor(value) || !possible.insert(value).second)
+      return true;
+    Operation *op = value.getDefiningOp();
+    return op && op->getNumResults() == 1 && isRematerialisable(op) &&
+           llvm::all_of(op->getOperands(), [&](Value operand) { return isPossible(operand); });
+  }
+
+  /// Beside the original.
+  Value in(Value value, const DistributedLayout &layout) {
+    if (!isTensor(value) || dgpu::layoutOf(value.getType()) == layout)
+      return value;
+    const std::pair<Value, Attribute> key{value, dgpu::LayoutAttr::get(value.getContext(), layout)};
+    if (Value copy = copies.lookup(key))
+      return copy;
+    Operation *op = value.getDefiningOp();
+    IRMapping mapping;
+    for (OpOperand &operand : op->getOpOperands())
+      if (isTensor(operand.get()))
+        mapping.map(operand.get(), in(operand.get(), *operandLayout(operand, layout)));
+    OpBuilder builder(op->getContext());
+    builder.setInsertionPointAfter(op);
+    Value result = builder.clone(*op, mapping)->getResult(0);
+    setLayout(result, layout);
+    copies[key] = result;
+    return result;
+  }
+
+private:
+  llvm::DenseSet<Value> possible; ///< Or found to be none of it, which ended the question.
+  llvm::DenseMap<std::pair<Value, Attribute>, Value> copies;
 };
 
 /// True if a warpgroup dot reads the buffer, transposed or not.
@@ -230,7 +269,8 @@ private:
                                   : isRow ? layout::plainShared(tensorShape(load.getResult()), layout::rowMajorOrder(1),
                                                                 analysis::sharedElementBits(type.getElementType()))
                                           : chooseSharedLayout(load, pattern);
-    int64_t vector = layout::makeOffsetPlan(dgpu::layoutOf(type), shared, 8 * maxAccessBytes).vecElems;
+    const DistributedLayout copied = isRow ? rowCopyLayout(load, pattern) : dgpu::layoutOf(type);
+    int64_t vector = layout::makeOffsetPlan(copied, shared, 8 * maxAccessBytes).vecElems;
     vector = std::min({vector, pattern.vectorElems, pattern.maskElems});
     if (vector * elementBytes < minCopyBytes)
       return llvm::formatv("only {0} contiguous byte(s) per thread are proved, asynchronous copies need {1}",
@@ -239,12 +279,15 @@ private:
 
     auto savedSlice = slice;
     auto savedAhead = aheadArgs;
-    if (std::string reason = addToSlice(load.getPtr()); !reason.empty()) {
+    Recomputation recomputation;
+    Value pointers = recomputation.in(load.getPtr(), copied);
+    Value mask = load.getMask() ? recomputation.in(load.getMask(), copied) : Value();
+    if (std::string reason = addToSlice(pointers); !reason.empty()) {
       slice = savedSlice, aheadArgs = savedAhead;
       return reason;
     }
-    if (load.getMask())
-      if (std::string reason = addToSlice(load.getMask()); !reason.empty()) {
+    if (mask)
+      if (std::string reason = addToSlice(mask); !reason.empty()) {
         slice = savedSlice, aheadArgs = savedAhead;
         return reason;
       }
@@ -255,8 +298,20 @@ private:
         << llvm::formatv("pipelined: {0} slots of {1} bytes, copies of {2} bytes", stages, bufferType.getSlotBytes(),
                          vector * elementBytes)
                .str();
-    staged.push_back({load, bufferType, store, {}});
+    staged.push_back({load, bufferType, pointers, mask, store, {}});
     return {};
+  }
+
+  /// Of a row, which the computation takes in a layout with a copy of it in many threads: as few and wide copies as there can be. The load's own
+  /// layout if its pointers cannot be computed in another one.
+  static DistributedLayout rowCopyLayout(tile::LoadOp load, const AccessPattern &pattern) {
+    Recomputation recomputation;
+    if (!recomputation.isPossible(load.getPtr()) || (load.getMask() && !recomputation.isPossible(load.getMask())))
+      return dgpu::layoutOf(load.getType());
+    auto module = load->getParentOfType<ModuleOp>();
+    return layout::tile(tensorShape(load.getResult()), layout::rowMajorOrder(1),
+                        std::min(pattern.vectorElems, pattern.maskElems), dgpu::threadsPerWarpOf(module),
+                        dgpu::numWarpsOf(module));
   }
 
   static bool isZeroSplat(Value value) {
@@ -358,13 +413,14 @@ private:
     return arith::AddIOp::create(builder, loc, start, distance);
   }
 
-  /// A load's mask in the iteration that `mapping` describes, where that exists.
-  static Value maskWhere(OpBuilder &builder, tile::LoadOp load, const IRMapping &mapping, Value exists) {
+  /// The mask `own` of a load, or none, in the iteration that `mapping` describes, where that exists.
+  static Value maskWhere(OpBuilder &builder, Location loc, Value pointers, Value own, const IRMapping &mapping,
+                         Value exists) {
     Value mask = exists;
-    if (auto type = dyn_cast<RankedTensorType>(load.getPtr().getType()))
-      mask = tile::SplatOp::create(builder, load.getLoc(), type.clone(builder.getI1Type()), exists);
-    if (load.getMask())
-      mask = arith::AndIOp::create(builder, load.getLoc(), mapping.lookupOrDefault(load.getMask()), mask);
+    if (auto type = dyn_cast<RankedTensorType>(pointers.getType()))
+      mask = tile::SplatOp::create(builder, loc, type.clone(builder.getI1Type()), exists);
+    if (own)
+      mask = arith::AndIOp::create(builder, loc, mapping.lookupOrDefault(own), mask);
     return mask;
   }
 
@@ -376,15 +432,15 @@ private:
     Value exists = arith::CmpIOp::create(builder, loc, order, induction, loop.getUpperBound());
     for (Operation *op : slice) {
       if (auto load = dyn_cast<tile::LoadOp>(op)) {
-        Value mask = maskWhere(builder, load, mapping, exists);
+        Value mask = maskWhere(builder, load.getLoc(), load.getPtr(), load.getMask(), mapping, exists);
         cast<tile::LoadOp>(builder.clone(*op, mapping)).getMaskMutable().assign(mask);
       } else {
         builder.clone(*op, mapping);
       }
     }
     for (StagedLoad &entry : staged) {
-      Value pointers = mapping.lookupOrDefault(entry.load.getPtr());
-      Value mask = maskWhere(builder, entry.load, mapping, exists);
+      Value pointers = mapping.lookupOrDefault(entry.pointers);
+      Value mask = maskWhere(builder, entry.load.getLoc(), entry.pointers, entry.mask, mapping, exists);
       dgpu::AsyncCopyOp::create(builder, entry.load.getLoc(), pointers, entry.buffer, slot, mask);
     }
     dgpu::AsyncCommitOp::create(builder, loc);
@@ -428,12 +484,19 @@ private:
     llvm::SmallPtrSet<Operation *, 16> waiting, moved;
     SmallVector<Operation *> inOrder;
     for (Operation &op : llvm::make_range(block->begin(), std::next(lastBefore->getIterator()))) {
-      const bool waits = llvm::any_of(op.getOperands(), [&](Value operand) {
+      bool waits = llvm::any_of(op.getOperands(), [&](Value operand) {
         Operation *source = operand.getDefiningOp();
         return source && source->getBlock() == block && isa<RankedTensorType>(operand.getType()) &&
                (isa<tile::LoadOp>(source) || waiting.contains(source));
       });
-      if (!waits || op.getNumRegions() != 0 || !isMemoryEffectFree(&op) ||
+      // A fence goes with the store in front of it.
+      if (isa<dgpu::FenceAsyncOp>(op))
+        waits = isa_and_nonnull<dgpu::BufferStoreOp>(op.getPrevNode()) && waiting.contains(op.getPrevNode());
+      else if (auto store = dyn_cast<dgpu::BufferStoreOp>(op))
+        waits &= isReadBehind(store.getBuffer(), store);
+      else
+        waits &= isMemoryEffectFree(&op);
+      if (!waits || op.getNumRegions() != 0 ||
           (isa<dgpu::ConvertLayoutOp>(op) && analysis::scratchBytes(&op) > mostScratchBytes))
         continue;
       waiting.insert(&op);
@@ -451,6 +514,16 @@ private:
       moved.insert(op);
       next = op;
     }
+  }
+
+  /// True if nothing but `store` touches the buffer in front of the loop.
+  bool isReadBehind(Value buffer, Operation *store) {
+    return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
+      if (isa<dgpu::BufferPermuteOp>(user))
+        return isReadBehind(user->getResult(0), store);
+      Operation *place = loop->getBlock()->findAncestorOpInBlock(*user);
+      return user == store || (place && (place == loop || loop->isBeforeInBlock(place)));
+    });
   }
 
   void emitBody(ArrayRef<Value> ahead) {

@@ -1,5 +1,5 @@
-// A turn that computes between its dots: what is known at the first dot starts with it, sums run into the next turn, rows have rings, and one barrier
-// is enough.
+// A turn that computes between its dots: what is known at the first dot starts with it, sums run into the next turn, rows have rings, each of which few
+// threads copy, and one barrier is enough. What is stored to shared memory before the loop waits for its loads behind the first copies.
 // RUN: ditron-opt %s --dgpu-warpgroup-dots --dgpu-assign-layouts --dgpu-remove-conversions --dgpu-pipeline-loops --dgpu-early-dots --canonicalize --cse \
 // RUN:   --dgpu-allocate-shared --dgpu-insert-barriers --dgpu-verify-layouts --dgpu-verify-allocation | FileCheck %s
 // RUN: ditron-opt %s --dgpu-warpgroup-dots --dgpu-assign-layouts --dgpu-remove-conversions --dgpu-pipeline-loops --dgpu-early-dots \
@@ -11,10 +11,16 @@
 
 // REMARK: the dot starts with the turn's first one
 
+// CHECK: #[[ROW:.*]] = #dgpu.layout<32, reg = {i0 i1}, lane = [i2 i3 i4 * *], warp = [* *]>
 // CHECK: %[[KRING:.*]] = dgpu.buffer_alloc {{.*}} : !dgpu.buffer<5 x 32x64 x f16
 // CHECK: %[[VRING:.*]] = dgpu.buffer_alloc {{.*}} : !dgpu.buffer<5 x 32x64 x f16
 // CHECK: %[[ROWS:.*]] = dgpu.buffer_alloc {{.*}} : !dgpu.buffer<5 x 32 x f32
+// CHECK-NOT: dgpu.buffer_store
 // CHECK-COUNT-3: dgpu.async_commit
+// CHECK-NEXT: dgpu.buffer_store
+// CHECK-NEXT: dgpu.fence_async
+// CHECK-NEXT: dgpu.buffer_store
+// CHECK-NEXT: dgpu.fence_async
 // CHECK: %[[LOOP:.*]]:{{[0-9]+}} = scf.for %{{.*}} iter_args(%[[ACC:[^ ]*]] = %{{[^,]*}}, %[[SLOT:[^ ]*]] =
 // CHECK-NEXT: dgpu.async_wait 2
 // CHECK: dgpu.fence_async
@@ -24,7 +30,7 @@
 // CHECK-NOT: dgpu.barrier
 // CHECK: dgpu.async_copy %{{.*}} to %[[KRING]]
 // CHECK: dgpu.async_copy %{{.*}} to %[[VRING]]
-// CHECK: dgpu.async_copy %{{.*}} to %[[ROWS]]
+// CHECK: dgpu.async_copy %{{.*}} to %[[ROWS]]{{.*}} : tensor<32x!tile.ptr<f32>, #[[ROW]]>
 // CHECK-NEXT: dgpu.async_commit
 // CHECK: dgpu.buffer_load %[[ROWS]][%[[SLOT]]]
 // CHECK: %[[S:.*]]:2 = dgpu.warpgroup_wait 1, %[[S0]], %[[ACC]]
