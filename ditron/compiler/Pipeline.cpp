@@ -39,6 +39,8 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   warpgroups.limitBytes = target.sharedMemoryLimit();
   transforms::KeepOperandsOptions operands;
   operands.limitBytes = target.sharedMemoryLimit();
+  transforms::LoadOperandsOptions loads;
+  loads.limitBytes = target.sharedMemoryLimit();
 
   // What every later stage may rely on: known operations, each with its place in the kernel's file.
   DITRON_RETURN_IF_ERROR(run.passes("verify-import", module, transforms::createVerifyImport()));
@@ -90,6 +92,8 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   DITRON_RETURN_IF_ERROR(run.passes("pipelining", module, transforms::createPipelineLoops()));
   // The dots of such loops start as soon as they can.
   DITRON_RETURN_IF_ERROR(run.passes("early-dots", module, transforms::createEarlyDots()));
+  // What they would read from shared memory in each turn, and for longer than they multiply, is in registers.
+  DITRON_RETURN_IF_ERROR(run.passes("load-operands", module, transforms::createLoadOperands(loads)));
   // What the stages above left behind.
   DITRON_RETURN_IF_ERROR(run.passes("cleanup", module, mlir::createCanonicalizerPass(), mlir::createCSEPass()));
   DITRON_RETURN_IF_ERROR(run.passes("verify-layouts", module, transforms::createVerifyLayouts()));

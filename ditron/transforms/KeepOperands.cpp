@@ -18,7 +18,7 @@
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/layout/Builders.h"
 #include "ditron/layout/SharedLayout.h"
-#include "ditron/transforms/LayoutRules.h"
+#include "ditron/transforms/LoopResources.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -34,12 +34,6 @@ namespace {
 
 /// Of 255 that a thread can have.
 constexpr int64_t leastRegisters = 96;
-constexpr int64_t registerBytes = 4;
-
-int64_t registersOf(RankedTensorType type) {
-  const int64_t bytes = dgpu::layoutOf(type).numRegs() * analysis::sharedElementBytes(type.getElementType());
-  return bytes / registerBytes;
-}
 
 /// Rows as they are, with the swizzle that makes the reads cheapest.
 layout::SharedLayout layoutFor(RankedTensorType type) {

@@ -276,6 +276,23 @@ def EarlyDots : Pass<"dgpu-early-dots", "::mlir::ModuleOp"> {
   let dependentDialects = ["::ditron::dgpu::DgpuDialect"];
 }
 
+def LoadOperands : Pass<"dgpu-load-operands", "::mlir::ModuleOp"> {
+  let summary = "operands that a loop does not change are read to registers once, where dots wait for shared memory";
+  let description = [{
+    After dgpu-early-dots, on loops of functions. A warpgroup dot of fewer than 64 columns reads its operands from shared memory for longer than it
+    multiplies. Its A is loaded to registers in front of the loop if
+    1. the loop does not change it, and the dot is waited for in its turn;
+    2. what a turn has in registers (sums of all dots, their operands in registers, tensors of numbers from before the loop), with the operands loaded so
+       far and this one, is at most most-registers of each thread, and no fewer blocks reside on a multiprocessor. The order is that of the dots.
+  }];
+  let options = [Option<"mostRegisters", "most-registers", "int64_t", /*default=*/"216",
+                        "registers of a thread for tensors of a turn; of 255 that it can have, the others are for "
+                        "addresses and what is computed">,
+                 Option<"limitBytes", "limit-bytes", "int64_t", /*default=*/"232448",
+                        "shared memory that one block may use (sm_90: 227 KiB)">];
+  let dependentDialects = ["::ditron::dgpu::DgpuDialect"];
+}
+
 def SplitTensorStores : Pass<"dgpu-split-tensor-stores", "::mlir::ModuleOp"> {
   let summary = "each warpgroup stores the rows that it holds";
   let description = [{
