@@ -41,6 +41,8 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   operands.limitBytes = target.sharedMemoryLimit();
   transforms::LoadOperandsOptions loads;
   loads.limitBytes = target.sharedMemoryLimit();
+  transforms::EarlyCopiesOptions copies;
+  copies.limitBytes = target.sharedMemoryLimit();
 
   // What every later stage may rely on: known operations, each with its place in the kernel's file.
   DITRON_RETURN_IF_ERROR(run.passes("verify-import", module, transforms::createVerifyImport()));
@@ -90,6 +92,8 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   DITRON_RETURN_IF_ERROR(run.passes("operands", module, transforms::createKeepOperands(operands)));
   // Loads that feed dots run ahead of the loop, through rings of tiles in shared memory.
   DITRON_RETURN_IF_ERROR(run.passes("pipelining", module, transforms::createPipelineLoops()));
+  // The first copies of such a loop need not wait for the loop in front of it.
+  DITRON_RETURN_IF_ERROR(run.passes("early-copies", module, transforms::createEarlyCopies(copies)));
   // The dots of such loops start as soon as they can.
   DITRON_RETURN_IF_ERROR(run.passes("early-dots", module, transforms::createEarlyDots()));
   // What they would read from shared memory in each turn, and for longer than they multiply, is in registers.

@@ -266,6 +266,18 @@ def PipelineLoops : Pass<"dgpu-pipeline-loops", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::dgpu::DgpuDialect"];
 }
 
+def EarlyCopies : Pass<"dgpu-early-copies", "::mlir::ModuleOp"> {
+  let summary = "the first copies of a loop start before the loop in front of it";
+  let description = [{
+    After pipelining. Of two loops with rings of their own, one after the other, the first copies of the second start with the last group of those of the
+    first, if nothing in between writes global memory, their addresses need nothing of the first loop, and shared memory has room for both rings without
+    fewer blocks on a multiprocessor.
+  }];
+  let options = [Option<"limitBytes", "limit-bytes", "int64_t", /*default=*/"232448",
+                        "shared memory that one block may use (sm_90: 227 KiB)">];
+  let dependentDialects = ["::ditron::dgpu::DgpuDialect"];
+}
+
 def EarlyDots : Pass<"dgpu-early-dots", "::mlir::ModuleOp"> {
   let summary = "dots of loops with asynchronous copies start as soon as their operands are there";
   let description = [{
