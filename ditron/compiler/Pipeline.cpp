@@ -41,8 +41,10 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   operands.limitBytes = target.sharedMemoryLimit();
   transforms::LoadOperandsOptions loads;
   loads.limitBytes = target.sharedMemoryLimit();
-  transforms::EarlyCopiesOptions copies;
-  copies.limitBytes = target.sharedMemoryLimit();
+  transforms::EarlyCopiesOptions earlyCopies;
+  earlyCopies.limitBytes = target.sharedMemoryLimit();
+  transforms::LateCopiesOptions lateCopies;
+  lateCopies.limitBytes = target.sharedMemoryLimit();
 
   // What every later stage may rely on: known operations, each with its place in the kernel's file.
   DITRON_RETURN_IF_ERROR(run.passes("verify-import", module, transforms::createVerifyImport()));
@@ -93,7 +95,7 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   // Loads that feed dots run ahead of the loop, through rings of tiles in shared memory.
   DITRON_RETURN_IF_ERROR(run.passes("pipelining", module, transforms::createPipelineLoops()));
   // The first copies of such a loop need not wait for the loop in front of it.
-  DITRON_RETURN_IF_ERROR(run.passes("early-copies", module, transforms::createEarlyCopies(copies)));
+  DITRON_RETURN_IF_ERROR(run.passes("early-copies", module, transforms::createEarlyCopies(earlyCopies)));
   // The dots of such loops start as soon as they can.
   DITRON_RETURN_IF_ERROR(run.passes("early-dots", module, transforms::createEarlyDots()));
   // What they would read from shared memory in each turn, and for longer than they multiply, is in registers.
@@ -109,6 +111,8 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   DITRON_RETURN_IF_ERROR(run.passes("shared-memory", module, transforms::createAllocateShared(memory)));
   // Block barriers where threads would race on those places.
   DITRON_RETURN_IF_ERROR(run.passes("barriers", module, transforms::createInsertBarriers()));
+  // Copies of later turns start where a turn has time for them.
+  DITRON_RETURN_IF_ERROR(run.passes("late-copies", module, transforms::createLateCopies(lateCopies)));
   // Where warps hold copies, a store waits until all have loaded theirs.
   DITRON_RETURN_IF_ERROR(run.passes("copies", module, transforms::createOrderCopies()));
   // Lanes of a warp go through operations on global memory together, also where no instruction makes them.

@@ -349,6 +349,17 @@ def InsertBarriers : Pass<"dgpu-insert-barriers", "::mlir::ModuleOp"> {
   let dependentDialects = ["::ditron::dgpu::DgpuDialect"];
 }
 
+def LateCopies : Pass<"dgpu-late-copies", "::mlir::ModuleOp"> {
+  let summary = "the copies of a turn that computes between its dots start in front of its last wait";
+  let description = [{
+    After dgpu-insert-barriers, on loops of functions whose turns wait for warpgroup dots more than once. The copies of a later turn stand in front of the
+    first of these waits; they move to the last one, with their commit, if everything in between that reads one of their rings reads another slot. Not where
+    the next turn waits for them, nor in kernels of which several blocks reside on a multiprocessor.
+  }];
+  let options = [Option<"limitBytes", "limit-bytes", "int64_t", /*default=*/"232448",
+                        "shared memory that one block may use (sm_90: 227 KiB)">];
+}
+
 def OrderCopies : Pass<"dgpu-order-copies", "::mlir::ModuleOp"> {
   let summary = "puts block barriers where a store would overtake other warps' loads of copies";
   let description = [{

@@ -2,7 +2,8 @@
 //
 // The form of attention's backward without its mathematics, in small integers, so that sums are exact: two products of tiles that are known
 // before both loops, a row that is taken off one of them, and two sums of which each takes one of the loop's tiles, as it lies or transposed. On a
-// Hopper the products start together, sums run into the next turn, and blocks whose sums would not fit get a second warpgroup.
+// Hopper the products start together, sums run into the next turn, blocks whose sums would not fit get a second warpgroup, the tiles that are known
+// before come from registers, and the later loop's first copies start before the other loop.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
@@ -95,7 +96,8 @@ TEST_P(PointerChains, areExact) {
 INSTANTIATE_TEST_SUITE_P(All, PointerChains,
                          testing::Values(Chain{2, 6, 5, 128, 32, 64}, Chain{4, 7, 5, 128, 32, 128},
                                          Chain{0, 1, 4, 64, 32, 64}, Chain{1, 0, 3, 64, 64, 64},
-                                         Chain{3, 3, 2, 64, 32, 64}, Chain{1, 2, 1, 64, 32, 64}));
+                                         Chain{3, 3, 2, 64, 32, 64}, Chain{9, 9, 4, 128, 32, 128},
+                                         Chain{1, 2, 1, 64, 32, 64}));
 
 } // namespace
 } // namespace ditron::e2e
