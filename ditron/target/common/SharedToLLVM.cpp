@@ -111,15 +111,13 @@ public:
       rewriter.eraseOp(op);
       return success();
     }
-    // A false predicate writes zeros, so threads that hold copies must be kept away by a branch.
-    emitIf(e, isRepresentative(e, target, registers), {}, [&](Emitter &inner) -> Values {
-      Values addresses = sharedAddresses(inner, target, plan, base, elementBytes);
-      for (auto [access, address] : llvm::zip_equal(plan.accesses, addresses)) {
-        int reg = access.regs.front();
-        target.asyncCopy(inner, address, ptr[reg], bytes, maskOf(reg));
-      }
-      return {};
-    });
+    // A false predicate writes zeros: threads that hold what others copy must do nothing instead.
+    Value copies = isRepresentative(e, target, registers);
+    Values addresses = sharedAddresses(e, target, plan, base, elementBytes);
+    for (auto [access, address] : llvm::zip_equal(plan.accesses, addresses)) {
+      int reg = access.regs.front();
+      target.asyncCopy(e, address, ptr[reg], bytes, maskOf(reg), copies);
+    }
     rewriter.eraseOp(op);
     return success();
   }

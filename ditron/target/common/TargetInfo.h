@@ -256,7 +256,9 @@ public:
     fence(e, tile::MemoryOrder::AcquireRelease, tile::MemoryScope::System);
   }
 
-  virtual void asyncCopy(Emitter &e, mlir::Value shared, mlir::Value global, int bytes, mlir::Value predicate) = 0;
+  /// Starts a copy; where `predicate` is false zeros are written. Threads where `copies` is false (null: none) do nothing.
+  virtual void asyncCopy(Emitter &e, mlir::Value shared, mlir::Value global, int bytes, mlir::Value predicate,
+                         mlir::Value copies = {}) = 0;
   virtual void asyncCommit(Emitter &e) = 0;
   virtual void asyncWait(Emitter &e, int pending) = 0;
 

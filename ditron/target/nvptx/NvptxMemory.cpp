@@ -250,15 +250,27 @@ void NvptxTargetInfo::sequentialFence(Emitter &e, tile::MemoryScope scope) {
   PtxAsm(e).emit(fmt::format("fence.sc{};", ptxScope(scope).str()));
 }
 
-void NvptxTargetInfo::asyncCopy(Emitter &e, Value shared, Value global, int bytes, Value predicate) {
+void NvptxTargetInfo::asyncCopy(Emitter &e, Value shared, Value global, int bytes, Value predicate, Value copies) {
   // Whole 16 bytes bypass L1, the data is used once. A smaller source size fills the rest with zeros.
-  std::string name = fmt::format("llvm.nvvm.cp.async.{}.shared.global.{}", bytes == 16 ? "cg" : "ca", bytes);
+  std::string cache = bytes == 16 ? "cg" : "ca";
   SmallVector<Value> arguments = {inAddressSpace(e, shared, AddressSpace::Shared),
                                   inAddressSpace(e, global, AddressSpace::Global)};
-  if (predicate) {
-    name += ".s";
+  if (predicate)
     arguments.push_back(e.select(predicate, e.i32(bytes), e.i32(0)));
+  if (copies) {
+    // A predicate and no branch: ptxas waits for every multiply of a loop in which a branch stands beside warpgroup dots in flight (C7513).
+    PtxAsm code(e);
+    std::string text =
+        fmt::format("{}cp.async.{}.shared.global [{}], ", code.guard(copies), cache, code.input(arguments[0]));
+    text += fmt::format("[{}], {}", code.input(arguments[1]), bytes);
+    if (predicate)
+      text += ", " + code.input(arguments[2]);
+    code.emit(text + ";");
+    return;
   }
+  std::string name = fmt::format("llvm.nvvm.cp.async.{}.shared.global.{}", cache, bytes);
+  if (predicate)
+    name += ".s";
   callIntrinsic(e, name, Type(), arguments);
 }
 

@@ -82,7 +82,8 @@ public:
   void fence(Emitter &e, tile::MemoryOrder order, tile::MemoryScope scope) override;
   void sequentialFence(Emitter &e, tile::MemoryScope scope) override;
   void transfer(Emitter &e, const SymmetricTransfer &transfer) override;
-  void asyncCopy(Emitter &e, mlir::Value shared, mlir::Value global, int bytes, mlir::Value predicate) override;
+  void asyncCopy(Emitter &e, mlir::Value shared, mlir::Value global, int bytes, mlir::Value predicate,
+                 mlir::Value copies) override;
   void asyncCommit(Emitter &e) override;
   void asyncWait(Emitter &e, int pending) override;
   llvm::SmallVector<mlir::Value> loadMatrices(Emitter &e, mlir::ValueRange rows, int count, bool transpose) override;

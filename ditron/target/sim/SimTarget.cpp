@@ -310,8 +310,12 @@ public:
     sim.call(e, "shmem_order", {sim.self(e), code(e, kind), sim.site(e)});
   }
 
-  void asyncCopy(Emitter &e, Value shared, Value global, int bytes, Value predicate) override {
-    sim.call(e, "async_copy", {sim.self(e), shared, global, e.i32(bytes), predicateWord(e, predicate), sim.site(e)});
+  void asyncCopy(Emitter &e, Value shared, Value global, int bytes, Value predicate, Value copies) override {
+    emitIf(e, copies, {}, [&](Emitter &inner) -> SmallVector<Value> {
+      sim.call(inner, "async_copy",
+               {sim.self(inner), shared, global, inner.i32(bytes), predicateWord(inner, predicate), sim.site(inner)});
+      return {};
+    });
   }
   void asyncCommit(Emitter &e) override { sim.call(e, "async_commit", {sim.self(e), sim.site(e)}); }
   void asyncWait(Emitter &e, int pending) override {

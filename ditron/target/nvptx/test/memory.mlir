@@ -39,3 +39,27 @@ module attributes {dgpu.num_warps = 1 : i32, dgpu.threads_per_warp = 32 : i32} {
     return
   }
 }
+
+// -----
+
+#L = #dgpu.layout<32, reg = {i0 i1}, lane = [i2 i3 i4 * *], warp = [*]>
+#S = #dgpu.shared<32, bits = 32, offset = [i0 i1 i2 i3 i4]>
+module attributes {dgpu.num_warps = 2 : i32, dgpu.threads_per_warp = 32 : i32} {
+  // Eight threads copy, the others hold the same; a branch would stand between dots in flight.
+  // CHECK-LABEL: llvm.func ptx_kernelcc @row
+  // CHECK-NOT: llvm.cond_br
+  // CHECK: llvm.inline_asm has_side_effects asm_dialect = att "@$0 cp.async.cg.shared.global [$1], [$2], 16;", "b,r,l"
+  // CHECK-NOT: llvm.cond_br
+  // CHECK: llvm.return
+  func.func @row(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %world: !tile.ptr<i64>) {
+    %c0 = arith.constant 0 : i32
+    %i = tile.arange 0, 32 : tensor<32xi32, #L>
+    %b = tile.splat %p : !tile.ptr<f32> -> tensor<32x!tile.ptr<f32>, #L>
+    %a = tile.addptr %b, %i : tensor<32x!tile.ptr<f32>, #L>, tensor<32xi32, #L>
+    %ring = dgpu.buffer_alloc {offset_bytes = 0 : i64} : !dgpu.buffer<1 x 32 x f32, #S>
+    dgpu.async_copy %a to %ring[%c0] : tensor<32x!tile.ptr<f32>, #L>, !dgpu.buffer<1 x 32 x f32, #S>
+    dgpu.async_commit
+    dgpu.async_wait 0
+    return
+  }
+}
