@@ -31,6 +31,7 @@
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/transforms/Constants.h"
+#include "ditron/transforms/LoopResources.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
@@ -156,9 +157,7 @@ private:
 
   /// The bytes of one slot, or of the whole ring if the slot is not a constant.
   static Range slotRange(Value buffer, Value slot) {
-    while (auto permute = buffer.getDefiningOp<dgpu::BufferPermuteOp>())
-      buffer = permute.getSource();
-    auto alloc = buffer.getDefiningOp<dgpu::BufferAllocOp>();
+    auto alloc = allocationOf(buffer).getDefiningOp<dgpu::BufferAllocOp>();
     int64_t begin = *alloc.getOffsetBytes();
     const std::optional<int64_t> number = constantOf(slot);
     if (!number)

@@ -43,12 +43,6 @@ bool isAnother(Value slot, Value other) {
          matchPattern(op->getOperand(1), m_Constant()) && !matchPattern(op->getOperand(1), m_Zero());
 }
 
-Value allocationOf(Value buffer) {
-  while (auto permute = buffer.getDefiningOp<dgpu::BufferPermuteOp>())
-    buffer = permute.getSource();
-  return buffer;
-}
-
 /// True if the copy writes no slot that `buffer[slot]` is.
 bool isOfAnother(dgpu::AsyncCopyOp copy, Value buffer, Value slot) {
   return allocationOf(buffer) != allocationOf(copy.getBuffer()) || isAnother(copy.getSlot(), slot);

@@ -49,12 +49,6 @@ bool waitsForSharedMemory(dgpu::WarpgroupDotOp dot) {
   return readCycles > multiplyCycles;
 }
 
-Value allocationOf(Value buffer) {
-  while (auto permute = buffer.getDefiningOp<dgpu::BufferPermuteOp>())
-    buffer = permute.getSource();
-  return buffer;
-}
-
 /// True if something in the loop writes the buffer.
 bool isWrittenIn(scf::ForOp loop, Value buffer) {
   return loop

@@ -47,6 +47,12 @@ int64_t registersOfTurn(scf::ForOp loop) {
   return registers;
 }
 
+Value allocationOf(Value buffer) {
+  while (auto permute = buffer.getDefiningOp<dgpu::BufferPermuteOp>())
+    buffer = permute.getSource();
+  return buffer;
+}
+
 int64_t bufferBytesIn(scf::ForOp loop, ArrayRef<Value> more) {
   Block *block = loop->getBlock();
   llvm::SetVector<Value> buffers(more.begin(), more.end());

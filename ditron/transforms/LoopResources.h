@@ -22,6 +22,9 @@ int64_t registersOf(mlir::RankedTensorType type);
 /// Of a thread, for what a turn of the loop has at once.
 int64_t registersOfTurn(mlir::scf::ForOp loop);
 
+/// The allocation of a buffer, which may be seen with its dimensions exchanged.
+mlir::Value allocationOf(mlir::Value buffer);
+
 /// Bytes of the buffers that are alive in the loop, those of `more` (allocations) among them.
 int64_t bufferBytesIn(mlir::scf::ForOp loop, llvm::ArrayRef<mlir::Value> more = {});
 

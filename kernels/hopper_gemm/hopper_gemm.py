@@ -45,7 +45,7 @@ def gemm_split_tail(a_ptr, b_ptr, c_ptr, sums_ptr, counter_ptr, M, N, K, stride_
     The first parts of all these tiles come first, then their second ones: blocks that run at the same time have the same place along K, as
     in a whole wave, and share what they read in the L2 cache. (Stream-K, arXiv 2301.03598, gives each block an equal run of steps, so that
     all are somewhere else: measured, docs/bench.md.) Tiles are counted by clusters. Sums of parts go to sums_ptr, fp32 (of int8 operands int32) [parts, tiles,
-    CLUSTER, BLOCK_M * BLOCK_N]. Each block counts itself at counter_ptr, i64 [tiles, CLUSTER], which only grows; the last one to come adds the parts of its tile in the order of K, whoever
+    CLUSTER, BLOCK_M * BLOCK_N]. Each block counts itself at counter_ptr, i64 [tiles, CLUSTER]; the last one to come puts it back to zero, for a call of perhaps other parts, and adds the parts of its tile in the order of K, whoever
     it is: results are the same bits each time, and no block waits for another.
     """
     a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
@@ -82,9 +82,11 @@ def gemm_split_tail(a_ptr, b_ptr, c_ptr, sums_ptr, counter_ptr, M, N, K, stride_
             member = tl.program_id(0) % CLUSTER
             places = sums_ptr + tl.cast(member, tl.int64) * (BLOCK_M * BLOCK_N) + tl.arange(0, BLOCK_M * BLOCK_N)
             tl.store(places + tl.cast(piece, tl.int64) * (CLUSTER * BLOCK_M * BLOCK_N), in_register_order(accumulator, BLOCK_M, BLOCK_N))
-            come = tl.atomic_add(counter_ptr + split_tile * CLUSTER + member, 1, sem="acq_rel", scope="gpu") + 1
-            is_complete = come % parts == 0
+            counter = counter_ptr + split_tile * CLUSTER + member
+            come = tl.atomic_add(counter, 1, sem="acq_rel", scope="gpu") + 1
+            is_complete = come == parts
             if is_complete:
+                tl.store(counter, 0)
                 sum = tl.zeros((BLOCK_M * BLOCK_N,), dtype=sum_type(a_desc.dtype))
                 for other in tl.range(split_tile, split_tiles * parts, split_tiles, loop_unroll_factor=1):
                     sum += tl.load(places + tl.cast(other, tl.int64) * (CLUSTER * BLOCK_M * BLOCK_N))

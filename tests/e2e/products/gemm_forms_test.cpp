@@ -247,6 +247,29 @@ TEST(SplitTail, IsReplayedWithNewDataBetweenEagerCalls) {
   }
 }
 
+/// Each leaves the memory as the next one wants it, which may be cut into other parts.
+TEST(SplitTail, CallsOfOtherPartsShareMemory) {
+  for (uint64_t seed = 0; seed < 3; ++seed) {
+    Product product(ragged, 4, seed);
+    ops::GemmWorkspace workspace;
+    std::vector<ops::PreparedCall> calls;
+    for (const int parts : {5, 3, 2, 4}) {
+      const std::string plan = fmt::format("descriptors 64x64x32 warps 4 stages 3 group 2 tail-splits {}", parts);
+      auto call = ops::prepareGemm(*product.jit, product.rank(), ragged, product.a, product.b, product.c,
+                                   *ops::parseGemmPlan(plan, {}), {}, &workspace);
+      ASSERT_OK(call);
+      calls.push_back(*call);
+    }
+    const auto plain = product.prepare("descriptors 64x64x32 warps 4 stages 2");
+    for (int round = 0; round < 8; ++round) {
+      product.fill(300 + round, /*integers=*/true);
+      ASSERT_OK(calls[round % calls.size()].enqueue(product.rank().stream()));
+      const std::vector<float> actual = product.result();
+      expectSame(actual, product.run(plain), fmt::format("seed {}, round {}", seed, round));
+    }
+  }
+}
+
 TEST(SplitTail, CallsOnSeveralStreamsDoNotMeet) {
   for (uint64_t seed = 0; seed < 3; ++seed) {
     Product product(ragged, 4, seed);
