@@ -20,6 +20,17 @@ uint32_t CallWords::mostSegments(runtime::World &world) {
   return enterWarps * world.rank(world.localRanks().front()).attributes().warpSize;
 }
 
+uint32_t CallWords::mostChunks(runtime::World &world) {
+  return std::max<uint32_t>(mostSegments(world) / world.numRanks(), 1);
+}
+
+Status CallWords::verifyChunks(runtime::World &world, std::string_view operation, uint32_t chunks) {
+  if (const uint32_t most = mostChunks(world); chunks > most)
+    return invalidArgument(
+        fmt::format("{}: {} chunks of {} ranks; at most {} are accepted", operation, chunks, world.numRanks(), most));
+  return Status::ok();
+}
+
 Expected<CallWords> CallWords::create(runtime::World &world, std::string_view name, uint32_t segments,
                                       uint32_t arrivals) {
   const uint32_t threads = mostSegments(world);

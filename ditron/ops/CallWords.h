@@ -23,6 +23,10 @@ public:
 
   /// The most segments and gates that a rank may have.
   static uint32_t mostSegments(runtime::World &world);
+  /// The most chunks of the rows of a call that have a segment for each rank.
+  static uint32_t mostChunks(runtime::World &world);
+  /// Refuses more.
+  static Status verifyChunks(runtime::World &world, std::string_view operation, uint32_t chunks);
   /// Allocates the words on all ranks. `name` begins their names in reports; `segments` counters and gates per rank; `arrivals` gates
   /// that other ranks open.
   static Expected<CallWords> create(runtime::World &world, std::string_view name, uint32_t segments,

@@ -40,11 +40,6 @@ std::string tileText(const std::optional<OneLaunchTile> &given) {
                : std::string();
 }
 
-/// A chunk has a segment for each rank.
-uint32_t mostChunksOf(runtime::World &world) {
-  return std::max<uint32_t>(CallWords::mostSegments(world) / world.numRanks(), 1);
-}
-
 int64_t tilesOf(const TileConfig &tile, int64_t rows, int64_t columns) {
   return ceilDivide(rows, tile.blockM) * ceilDivide(columns, tile.blockN);
 }
@@ -118,9 +113,7 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
   if (options.exchangeBlocks > mostExchangeBlocks)
     return invalidArgument(fmt::format("{}: {} exchange blocks; at most {} are accepted", operation,
                                        options.exchangeBlocks, mostExchangeBlocks));
-  if (const uint32_t most = mostChunksOf(world); options.chunks > most)
-    return invalidArgument(fmt::format("{}: {} chunks of {} ranks; at most {} are accepted", operation, options.chunks,
-                                       world.numRanks(), most));
+  DITRON_RETURN_IF_ERROR(CallWords::verifyChunks(world, operation, options.chunks));
 
   GemmAllReduce op;
   op.optionValues = options;
@@ -226,7 +219,7 @@ Status GemmAllReduce::allocateTwoShot() {
   if (optionValues.form != AllReduceForm::Unfused)
     for (const AllReduceChoice &choice : choices)
       mostChunks = std::max(mostChunks, std::max(choice.chunks, optionValues.chunks));
-  mostChunks = std::clamp<uint32_t>(mostChunks, 1, mostChunksOf(*world));
+  mostChunks = std::clamp<uint32_t>(mostChunks, 1, CallWords::mostChunks(*world));
   DITRON_ASSIGN_OR_RETURN(
       words, CallWords::create(*world, "gemm_ar", world->numRanks() * mostChunks, world->numRanks() * mostChunks));
   // Segments of a chunk are rounded up to whole rows.

@@ -143,8 +143,10 @@ Status GemmReduceScatter::makeCollective() {
 }
 
 Status GemmReduceScatter::makePushed() {
-  if (isPushed(optionValues.plan))
+  if (isPushed(optionValues.plan)) {
     DITRON_RETURN_IF_ERROR(world->requireOneNode(fmt::format("{}: '{}'", operation, optionValues.plan->text())));
+    DITRON_RETURN_IF_ERROR(CallWords::verifyChunks(*world, operation, optionValues.plan->chunks));
+  }
   if (world->numNodes() > 1 || choice.mostRows(optionValues.maxRows, otherSizes(), isPushed) == 0)
     return Status::ok();
   DITRON_ASSIGN_OR_RETURN(

@@ -49,7 +49,7 @@ Expected<PushedProduct> PushedProduct::create(runtime::World &world, runtime::Ke
   made.options = options;
   made.world = &world;
   made.kernels = &kernels;
-  made.mostChunks = std::max(CallWords::mostSegments(world) / world.numRanks(), 1u);
+  made.mostChunks = CallWords::mostChunks(world);
   const bool everywhere = options.result == PushedResult::Everywhere;
   const uint32_t words = world.numRanks() * made.mostChunks;
   DITRON_ASSIGN_OR_RETURN(made.words, CallWords::create(world, options.name, words, everywhere ? 2 * words : words));

@@ -28,7 +28,10 @@ Expected<OperandLaunch> productLaunch(runtime::KernelProvider &kernels, runtime:
 } // namespace
 
 std::string textOf(const UnfusedProduct &product, runtime::World &world) {
-  const Expected<GemmPlan> plan = planOf(product, world, /*aligned=*/true);
+  Expected<GemmPlan> plan = planOf(product, world, /*aligned=*/true);
+  const uint32_t multiprocessors = world.rank(world.localRanks().front()).attributes().multiprocessors;
+  if (plan.isOk() && !splitTailOf(product.problem, *plan, multiprocessors))
+    plan->tailSplits = 1;
   if (plan.isOk() && !plan->isPlain())
     return fmt::format("unfused, product {}", plan->text());
   return TensorParallelPlan{.form = TensorParallelForm::Unfused,

@@ -319,6 +319,20 @@ TEST(SplitTail, SplitsWhatIsRaggedAndNothingElse) {
       15);
 }
 
+/// A row of a table serves sizes up to an eighth away, of which another row may be nearer.
+TEST(LibraryPlans, RowsDoNotTakeTheShapesOfTheirNeighbours) {
+  Product product(ragged, 4, 0);
+  auto planOf = [&](int64_t n, int64_t k) {
+    const GemmProblem problem = {.m = 8192, .n = n, .k = k};
+    auto plan = ops::libraryGemmPlan(problem, *product.world, "NVIDIA H200");
+    return plan.isOk() ? plan->text() : plan.status().message();
+  };
+  EXPECT_EQ(planOf(3584, 8192), "descriptors 128x128x64 warps 8 stages 5 group 8");
+  EXPECT_EQ(planOf(3696, 8192), "descriptors 128x128x64 warps 8 stages 5 group 8 tail-splits 9");
+  EXPECT_EQ(planOf(8192, 3584), "descriptors 128x128x64 warps 8 stages 5 group 8");
+  EXPECT_EQ(planOf(8192, 3696), "descriptors 128x256x64 warps 8 stages 3 group 8 cluster 2");
+}
+
 TEST(SplitTail, ChosenPartsFillTheGpu) {
   const GemmPlan plan = *ops::parseGemmPlan("descriptors 128x128x64", {});
   EXPECT_EQ(ops::chooseTailSplits({.m = 8192, .n = 1376, .k = 4096}, plan, 132), 3u);         // 44 tiles on 132
