@@ -59,6 +59,7 @@
 #include "ditron/transforms/LayoutRules.h"
 #include "ditron/transforms/LoopArguments.h"
 #include "ditron/transforms/MemoryLayouts.h"
+#include "ditron/transforms/Recomputation.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -99,43 +100,6 @@ struct StagedLoad {
   Value pointers, mask;      ///< Of the copies: the load's, or for a row the same in another layout.
   dgpu::BufferStoreOp store; ///< To the buffer of a warpgroup dot, if that is the only use.
   Value buffer;
-};
-
-/// A value in another layout, computed again by the operations that lead to it.
-class Recomputation {
-public:
-  /// True if these operations are such that may be repeated.
-  bool isPossible(Value value) {
-    if (!isTensor(value) || !possible.insert(value).second)
-      return true;
-    Operation *op = value.getDefiningOp();
-    return op && op->getNumResults() == 1 && isRematerialisable(op) &&
-           llvm::all_of(op->getOperands(), [&](Value operand) { return isPossible(operand); });
-  }
-
-  /// Beside the original.
-  Value in(Value value, const DistributedLayout &layout) {
-    if (!isTensor(value) || dgpu::layoutOf(value.getType()) == layout)
-      return value;
-    const std::pair<Value, Attribute> key{value, dgpu::LayoutAttr::get(value.getContext(), layout)};
-    if (Value copy = copies.lookup(key))
-      return copy;
-    Operation *op = value.getDefiningOp();
-    IRMapping mapping;
-    for (OpOperand &operand : op->getOpOperands())
-      if (isTensor(operand.get()))
-        mapping.map(operand.get(), in(operand.get(), *operandLayout(operand, layout)));
-    OpBuilder builder(op->getContext());
-    builder.setInsertionPointAfter(op);
-    Value result = builder.clone(*op, mapping)->getResult(0);
-    setLayout(result, layout);
-    copies[key] = result;
-    return result;
-  }
-
-private:
-  llvm::DenseSet<Value> possible; ///< Or found to be none of it, which ended the question.
-  llvm::DenseMap<std::pair<Value, Attribute>, Value> copies;
 };
 
 /// True if a warpgroup dot reads the buffer, transposed or not.

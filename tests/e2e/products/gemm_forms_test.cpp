@@ -351,6 +351,13 @@ TEST(GemmFormPlans, TailsAreSplitWhereItPromisesMuch) {
     ASSERT_NE(cut, plans.end());
     EXPECT_EQ(ops::parseGemmPlan(cut->text(), {})->text(), cut->text());
   }
+  // As measured: parts in three turns lose.
+  for (const auto &[m, n, k, isSplit] : {std::tuple(512, 7168, 8192, false),
+                                         {1024, 7168, 8192, true},
+                                         {512, 13312, 16384, true},
+                                         {1024, 13312, 16384, true}})
+    EXPECT_EQ(ops::chooseGemmPlan({.m = m, .n = n, .k = k}, "cuda:sm_90a", 132).tailSplits > 1, isSplit)
+        << m << " " << n;
   // Few tiles: all of them.
   EXPECT_GT(ops::chooseGemmPlan({.m = 32, .n = 4096, .k = 8192}, "cuda:sm_90a", 132).tailSplits, 2u);
   // Operators that overlap get a tile, and the plan it comes from is no more than that.
