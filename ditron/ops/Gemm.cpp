@@ -213,7 +213,7 @@ std::string GemmPlan::text() const {
 }
 
 std::optional<SplitTail> splitTailOf(const GemmProblem &problem, const GemmPlan &plan, uint32_t multiprocessors) {
-  const int64_t tiles = tilesOf(problem, plan), kTiles = ceilDivide(problem.k, plan.tile.blockK);
+  const int64_t tiles = tilesOf(problem, plan), kTiles = std::max<int64_t>(ceilDivide(problem.k, plan.tile.blockK), 1);
   const int64_t places = placesOf(plan, multiprocessors);
   // Steps of all parts are numbered in 32 bits.
   const int64_t parts =

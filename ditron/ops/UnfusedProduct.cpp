@@ -28,15 +28,18 @@ Expected<OperandLaunch> productLaunch(runtime::KernelProvider &kernels, runtime:
 } // namespace
 
 std::string textOf(const UnfusedProduct &product, runtime::World &world) {
+  TensorParallelPlan text = {.form = TensorParallelForm::Unfused, .tile = product.tile};
+  if (product.problem.k == 0) // not known yet, and so neither is what the library would choose
+    return text.text();
   Expected<GemmPlan> plan = planOf(product, world, /*aligned=*/true);
   const uint32_t multiprocessors = world.rank(world.localRanks().front()).attributes().multiprocessors;
   if (plan.isOk() && !splitTailOf(product.problem, *plan, multiprocessors))
     plan->tailSplits = 1;
   if (plan.isOk() && !plan->isPlain())
     return fmt::format("unfused, product {}", plan->text());
-  return TensorParallelPlan{.form = TensorParallelForm::Unfused,
-                            .tile = plan.isOk() ? std::optional(plan->tile) : product.tile}
-      .text();
+  if (plan.isOk())
+    text.tile = plan->tile;
+  return text.text();
 }
 
 KernelCall copyRowsCall(const runtime::Rank &rank, const MatrixRows &from, const MatrixRows &to, int64_t rows,

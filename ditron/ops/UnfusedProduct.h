@@ -50,7 +50,8 @@ struct UnfusedProduct {
   std::optional<TileConfig>
       tile; ///< Moved by descriptors where rows and addresses allow them; none: libraryGemmPlan says how.
 };
-/// "unfused 128x128x64 warps 8 stages 5 group 8", or "unfused, product descriptors ... tail-splits 6".
+/// "unfused 128x128x64 warps 8 stages 5 group 8", or "unfused, product descriptors ... tail-splits 6"; of a product whose depth is 0, not known, what is
+/// given.
 std::string textOf(const UnfusedProduct &product, runtime::World &world);
 
 /// One rank's call of GEMM+AllReduce or GEMM+ReduceScatter.

@@ -280,7 +280,7 @@ TEST_P(OperatorContract, OperatorsComeAndGo) {
     return probe.isOk() ? probe->offset() : 0;
   };
   const uint64_t before = freePlace();
-  for (size_t round = 0; round < 3 && !HasFailure(); ++round) {
+  for (size_t round = 0; round < 2 && !HasFailure(); ++round) {
     auto passing = caller(*memory, companionOf(GetParam(), 3 * round + 1), 0, round);
     ASSERT_OK(passing);
     auto made = caller(*memory, GetParam(), 0, round);
