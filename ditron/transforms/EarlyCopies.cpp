@@ -17,6 +17,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/transforms/Passes.h"
 
+#include "ditron/analysis/Scratch.h"
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/transforms/LoopResources.h"
@@ -76,6 +77,14 @@ scf::ForOp loopBefore(scf::ForOp loop) {
   return {};
 }
 
+/// The most shared memory that an operation takes for itself in one of the loops or between them, where both rings would be alive.
+int64_t scratchBetween(scf::ForOp before, scf::ForOp loop) {
+  int64_t most = 0;
+  for (Operation *op = before; op != loop->getNextNode(); op = op->getNextNode())
+    op->walk([&](Operation *inner) { most = std::max(most, analysis::scratchBytes(inner)); });
+  return most;
+}
+
 /// Adds what a value needs that is computed behind `first`, operands before users. False if that is not only arithmetic.
 bool collect(Value value, Operation *first, llvm::SetVector<Operation *> &needed) {
   Operation *op = value.getDefiningOp();
@@ -121,7 +130,7 @@ private:
     const SmallVector<Value> rings =
         llvm::map_to_vector(own.copies, [](dgpu::AsyncCopyOp copy) -> Value { return copy.getBuffer(); });
     const int64_t bytesApart = std::max(bufferBytesIn(before), bufferBytesIn(loop));
-    const int64_t bytes = std::max(bytesApart, bufferBytesIn(before, rings));
+    const int64_t bytes = std::max(bytesApart, bufferBytesIn(before, rings) + scratchBetween(before, loop));
     const int64_t registers = std::max(registersOfTurn(before), registersOfTurn(loop));
     const int64_t blocks = residentBlocks(loop, registers, bytes, limitBytes);
     if (bytes > limitBytes || blocks < residentBlocks(loop, registers, bytesApart, limitBytes)) {

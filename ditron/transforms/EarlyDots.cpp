@@ -56,12 +56,17 @@ int64_t sumsOf(ArrayRef<dgpu::WarpgroupDotOp> dots) {
   return registers;
 }
 
-/// Moves a dot up to behind `last`. Each wait leaves as many more dots in flight as are now started before it.
+/// Moves a dot up to behind `last`. A wait that it passes may leave it in flight, unless it is for a dot that now starts later: who waits for that has
+/// waited for this one.
 void moveUp(dgpu::WarpgroupDotOp dot, Operation *last) {
   uint32_t passed = 0;
+  const auto startsLater = [&](Value value) {
+    Operation *started = value.getDefiningOp<dgpu::WarpgroupDotOp>();
+    return started && started->getBlock() == dot->getBlock() && last->isBeforeInBlock(started);
+  };
   for (Operation *op = last->getNextNode(); op != dot; op = op->getNextNode()) {
     passed += isa<dgpu::WarpgroupDotOp>(op);
-    if (auto wait = dyn_cast<dgpu::WarpgroupWaitOp>(op))
+    if (auto wait = dyn_cast<dgpu::WarpgroupWaitOp>(op); wait && llvm::none_of(wait.getSources(), startsLater))
       wait.setPending(wait.getPending() + 1);
   }
   for (Operation *user : dot->getUsers())

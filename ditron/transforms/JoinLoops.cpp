@@ -294,6 +294,9 @@ private:
         ++indexB;
       if (!a.getResult(indexA).use_empty() || isa<RankedTensorType>(type) || indexB == b.getNumResults())
         return "they carry different values";
+      // What it begins with is chosen in the second loop's first turn, which there may not be.
+      if (!b.getResult(indexB).use_empty())
+        return "something uses a scalar that the second one has carried";
       carried.push_back({indexA, indexB});
       isPairedB.set(indexB);
     }

@@ -93,6 +93,54 @@ TEST_P(PointerChains, areExact) {
   }
 }
 
+/// A sum that is scaled in each turn is waited for in it, behind a dot that starts with the turn's first one.
+TEST_F(KernelTest, ScaledSumsOfAPointerChainAreWaitedFor) {
+  constexpr std::string_view scaled = R"(
+@triton.jit
+def kernel(x_ptr, k_ptr, v_ptr, a_ptr, b_ptr, keys, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    columns = tl.arange(0, D)
+    places = tl.arange(0, M)[:, None] * D + columns[None, :]
+    x = tl.load(x_ptr + places)
+    a = tl.zeros((M, D), dtype=tl.float32)
+    b = tl.zeros((M,), dtype=tl.float32)
+    for n in range(0, keys, N):
+        rows = n + tl.arange(0, N)
+        kT = tl.load(k_ptr + rows[None, :] * D + columns[:, None])
+        v = tl.load(v_ptr + rows[:, None] * D + columns[None, :])
+        s = tl.dot(x, kT)
+        s = tl.minimum(tl.maximum(s, -2.0), 2.0)
+        a = tl.dot(s.to(tl.float16), v, a * 0.5)
+        b += tl.sum(tl.dot(x, tl.trans(v)), 1)
+    tl.store(a_ptr + places, a)
+    tl.store(b_ptr + tl.arange(0, M), b)
+)";
+  constexpr int64_t m = 64, n = 32, d = 64, keys = 3 * n;
+  auto digits = [](int64_t count, uint64_t seed) { return convertAll<float>(randomIntegers(count, seed, -1, 1)); };
+  const std::vector<float> x = digits(m * d, 1), k = digits(keys * d, 2), v = digits(keys * d, 3);
+  std::vector<float> a(m * d, 0.0f), b(m, 0.0f);
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t key = 0; key < keys; ++key) {
+      float s = 0, t = 0;
+      for (int64_t e = 0; e < d; ++e) {
+        s += x[i * d + e] * k[key * d + e];
+        t += x[i * d + e] * v[key * d + e];
+      }
+      b[i] += t;
+      for (int64_t e = 0; e < d; ++e)
+        a[i * d + e] = a[i * d + e] * (key % n == 0 ? 0.5f : 1.0f) + std::clamp(s, -2.0f, 2.0f) * v[key * d + e];
+    }
+  for (uint64_t seed : {1, 2}) {
+    start(1, seeded(seed));
+    Buffer xBuffer = putAs(DataType::F16, x, "x"), kBuffer = putAs(DataType::F16, k, "k"),
+           vBuffer = putAs(DataType::F16, v, "v");
+    Buffer aBuffer = zeros(DataType::F32, a.size(), "a"), bBuffer = zeros(DataType::F32, b.size(), "b");
+    ASSERT_OK(run(scaled, "kernel", {.grid = {1, 1, 1}, .numWarps = 4, .numStages = 3},
+                  {{xBuffer, kBuffer, vBuffer, aBuffer, bBuffer, keys}, {{"M", m}, {"N", n}, {"D", d}}}));
+    expectSame(getFloats(aBuffer), a, "a");
+    expectSame(getFloats(bBuffer), b, "b");
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, PointerChains,
                          testing::Values(Chain{2, 6, 5, 128, 32, 64}, Chain{4, 7, 5, 128, 32, 128},
                                          Chain{0, 1, 4, 64, 32, 64}, Chain{1, 0, 3, 64, 64, 64},
