@@ -234,6 +234,15 @@ Expected<Rendezvous::Message> Rendezvous::receive(int socket, uint32_t from, dou
   return message;
 }
 
+Status Rendezvous::tellRankZero(const Message &message) const {
+  const Status sent = send(sockets[0].get(), 0, message);
+  if (sent.isOk())
+    return sent;
+  // It may have said before it ended who made it end.
+  const Expected<Message> last = receive(sockets[0].get(), 0, now(), message.step);
+  return last.isOk() ? sent : last.status();
+}
+
 Status Rendezvous::broadcastError(const Status &status) {
   Message message;
   message.isError = true;
@@ -439,7 +448,7 @@ Expected<std::vector<std::string>> Rendezvous::allGather(std::string_view step, 
     return all;
   }
   message.body = own;
-  DITRON_RETURN_IF_ERROR(send(sockets[0].get(), 0, message));
+  DITRON_RETURN_IF_ERROR(tellRankZero(message));
   // Rank 0 says who is late; this one waits a little longer, to hear it.
   const double patience = now() + options.timeLimitSeconds * 1.5 + 1;
   DITRON_ASSIGN_OR_RETURN(Message answer, receive(sockets[0].get(), 0, patience, step));
@@ -482,7 +491,7 @@ Expected<std::vector<Descriptor>> Rendezvous::allGatherDescriptors(std::string_v
     return all;
   }
   message.attached = {own};
-  DITRON_RETURN_IF_ERROR(send(sockets[0].get(), 0, message));
+  DITRON_RETURN_IF_ERROR(tellRankZero(message));
   const double patience = now() + options.timeLimitSeconds * 1.5 + 1;
   DITRON_ASSIGN_OR_RETURN(Message answer, receive(sockets[0].get(), 0, patience, step));
   if (answer.received.size() != numRanks())

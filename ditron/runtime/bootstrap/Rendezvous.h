@@ -79,6 +79,8 @@ private:
   Status send(int socket, uint32_t to, const Message &message) const;
   /// Of rank 0: one message from every other rank, in any order.
   Expected<std::vector<Message>> collect(std::string_view step);
+  /// By the others; an error is what rank 0 has said last, if it is gone.
+  Status tellRankZero(const Message &message) const;
   Status broadcastError(const Status &status);
   std::string pointerFile() const;
 

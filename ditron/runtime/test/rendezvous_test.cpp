@@ -205,6 +205,26 @@ TEST_F(RendezvousTest, ADeadProcessIsAnErrorNotAHang) {
   EXPECT_EQ(code, 0);
 }
 
+/// Whoever comes late hears of the rank that was missing, not of the one that told of it.
+TEST_F(RendezvousTest, ALateRankHearsWhoHasEnded) {
+  const auto child = [&](uint32_t rank, bool takesPart) {
+    const pid_t id = fork();
+    if (id == 0) {
+      auto meeting = Rendezvous::join(options(rank, 3));
+      if (meeting.isOk() && takesPart)
+        (void)(*meeting)->barrier("after");
+      _exit(0);
+    }
+    return id;
+  };
+  const pid_t first = child(0, true), last = child(2, false);
+  auto meeting = Rendezvous::join(options(1, 3));
+  ASSERT_TRUE(meeting.isOk()) << meeting.status().message();
+  for (const pid_t id : {last, first})
+    EXPECT_EQ(waitpid(id, nullptr, 0), id);
+  EXPECT_THAT((*meeting)->barrier("after").message(), HasSubstr("the process of rank 2 has ended"));
+}
+
 TEST(PrivateDirectory, IsOursAlone) {
   auto path = privateDirectory();
   ASSERT_TRUE(path.isOk()) << path.status().message();
