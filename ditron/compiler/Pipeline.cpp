@@ -29,22 +29,10 @@
 namespace ditron::compiler {
 
 Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::TargetInfo &target) {
-  transforms::AllocateSharedOptions memory;
-  memory.limitBytes = target.sharedMemoryLimit();
-  transforms::LoopOverProgramsOptions programs;
-  programs.limitBytes = target.sharedMemoryLimit();
-  transforms::SpecializeWarpsOptions specialization;
-  specialization.limitBytes = target.sharedMemoryLimit();
-  transforms::WarpgroupDotsOptions warpgroups;
-  warpgroups.limitBytes = target.sharedMemoryLimit();
-  transforms::KeepOperandsOptions operands;
-  operands.limitBytes = target.sharedMemoryLimit();
-  transforms::LoadOperandsOptions loads;
-  loads.limitBytes = target.sharedMemoryLimit();
-  transforms::EarlyCopiesOptions earlyCopies;
-  earlyCopies.limitBytes = target.sharedMemoryLimit();
-  transforms::LateCopiesOptions lateCopies;
-  lateCopies.limitBytes = target.sharedMemoryLimit();
+  const auto limited = [&](auto options) {
+    options.limitBytes = target.sharedMemoryLimit();
+    return options;
+  };
 
   // What every later stage may rely on: known operations, each with its place in the kernel's file.
   DITRON_RETURN_IF_ERROR(run.passes("verify-import", module, transforms::createVerifyImport()));
@@ -72,9 +60,11 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
     DITRON_RETURN_IF_ERROR(run.passes("join", module, transforms::createJoinLoops()));
   // There, too: blocks stay and run one program after the other.
   if (run.knobs().persistentPrograms)
-    DITRON_RETURN_IF_ERROR(run.passes("programs", module, transforms::createLoopOverPrograms(programs)));
+    DITRON_RETURN_IF_ERROR(run.passes(
+        "programs", module, transforms::createLoopOverPrograms(limited(transforms::LoopOverProgramsOptions()))));
   // Loads that feed dots are left to a warp of their own, stores go through shared memory.
-  DITRON_RETURN_IF_ERROR(run.passes("specialize", module, transforms::createSpecializeWarps(specialization)));
+  DITRON_RETURN_IF_ERROR(run.passes("specialize", module,
+                                    transforms::createSpecializeWarps(limited(transforms::SpecializeWarpsOptions()))));
   // Dots that consume what was computed from another one multiply while the threads compute the next operand.
   DITRON_RETURN_IF_ERROR(run.passes("delay", module, transforms::createDelayDots()));
   // Dots that do not need each other's results are started together.
@@ -85,21 +75,25 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   // Tensor descriptors that no tensor copy serves become pointers and masks.
   DITRON_RETURN_IF_ERROR(run.passes("descriptors", module, transforms::createLowerDescriptors()));
   // What else warpgroups can multiply, they do.
-  DITRON_RETURN_IF_ERROR(run.passes("warpgroup-dots", module, transforms::createWarpgroupDots(warpgroups)));
+  DITRON_RETURN_IF_ERROR(run.passes("warpgroup-dots", module,
+                                    transforms::createWarpgroupDots(limited(transforms::WarpgroupDotsOptions()))));
   // Every tensor gets its distribution over registers, lanes and warps; conversions where neighbours disagree.
   DITRON_RETURN_IF_ERROR(run.passes("layouts", module, transforms::createAssignLayouts()));
   // Conversions cost data movement: fold them, move them to narrow values, recompute cheap values instead.
   DITRON_RETURN_IF_ERROR(run.passes("conversions", module, transforms::createRemoveConversions()));
   // What a loop's dots read in each turn, and no thread has registers for, waits in shared memory.
-  DITRON_RETURN_IF_ERROR(run.passes("operands", module, transforms::createKeepOperands(operands)));
+  DITRON_RETURN_IF_ERROR(
+      run.passes("operands", module, transforms::createKeepOperands(limited(transforms::KeepOperandsOptions()))));
   // Loads that feed dots run ahead of the loop, through rings of tiles in shared memory.
   DITRON_RETURN_IF_ERROR(run.passes("pipelining", module, transforms::createPipelineLoops()));
   // The first copies of such a loop need not wait for the loop in front of it.
-  DITRON_RETURN_IF_ERROR(run.passes("early-copies", module, transforms::createEarlyCopies(earlyCopies)));
+  DITRON_RETURN_IF_ERROR(
+      run.passes("early-copies", module, transforms::createEarlyCopies(limited(transforms::EarlyCopiesOptions()))));
   // The dots of such loops start as soon as they can.
   DITRON_RETURN_IF_ERROR(run.passes("early-dots", module, transforms::createEarlyDots()));
   // What they would read from shared memory in each turn, and for longer than they multiply, is in registers.
-  DITRON_RETURN_IF_ERROR(run.passes("load-operands", module, transforms::createLoadOperands(loads)));
+  DITRON_RETURN_IF_ERROR(
+      run.passes("load-operands", module, transforms::createLoadOperands(limited(transforms::LoadOperandsOptions()))));
   // What the stages above left behind.
   DITRON_RETURN_IF_ERROR(run.passes("cleanup", module, mlir::createCanonicalizerPass(), mlir::createCSEPass()));
   DITRON_RETURN_IF_ERROR(run.passes("verify-layouts", module, transforms::createVerifyLayouts()));
@@ -108,11 +102,13 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   // Warpgroups that store rows of their own need not wait for each other.
   DITRON_RETURN_IF_ERROR(run.passes("split-stores", module, transforms::createSplitTensorStores()));
   // Buffers and scratch memory get their places in shared memory, reused as soon as free.
-  DITRON_RETURN_IF_ERROR(run.passes("shared-memory", module, transforms::createAllocateShared(memory)));
+  DITRON_RETURN_IF_ERROR(run.passes("shared-memory", module,
+                                    transforms::createAllocateShared(limited(transforms::AllocateSharedOptions()))));
   // Block barriers where threads would race on those places.
   DITRON_RETURN_IF_ERROR(run.passes("barriers", module, transforms::createInsertBarriers()));
   // Copies of later turns start where a turn has time for them.
-  DITRON_RETURN_IF_ERROR(run.passes("late-copies", module, transforms::createLateCopies(lateCopies)));
+  DITRON_RETURN_IF_ERROR(
+      run.passes("late-copies", module, transforms::createLateCopies(limited(transforms::LateCopiesOptions()))));
   // Where warps hold copies, a store waits until all have loaded theirs.
   DITRON_RETURN_IF_ERROR(run.passes("copies", module, transforms::createOrderCopies()));
   // Lanes of a warp go through operations on global memory together, also where no instruction makes them.

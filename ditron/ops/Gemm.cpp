@@ -385,8 +385,12 @@ Status verifyGemm(const GemmProblem &problem, const GemmPlan &plan) {
 
 Expected<std::shared_ptr<const GemmWorkspace::Memory>> GemmWorkspace::atLeast(runtime::Rank &rank, DataType sumType,
                                                                               uint64_t sums, uint64_t counters) {
-  if (latest && latest->sums.type() == sumType && latest->sums.count() >= sums && latest->counters.count() >= counters)
-    return latest;
+  if (latest && latest->sums.type() == sumType) {
+    if (latest->sums.count() >= sums && latest->counters.count() >= counters)
+      return latest;
+    sums = std::max(sums, latest->sums.count());
+    counters = std::max(counters, latest->counters.count());
+  }
   Memory memory;
   DITRON_ASSIGN_OR_RETURN(memory.sums, rank.allocate(sumType, sums, "gemm_split_tail_sums"));
   DITRON_ASSIGN_OR_RETURN(memory.counters, rank.allocate(DataType::I64, counters, "gemm_split_tail_counters"));

@@ -96,7 +96,7 @@ Expected<ProductPlan::Parts> PushedProduct::makeParts(runtime::Rank &rank, const
   for (const Launch &each : launches) {
     const Lane lane = productLanes[each.index % std::size(productLanes)];
     if (each.ownTiles > 0)
-      addArrivals(rank, cut, each.ownChunk, lane, parts.sequence);
+      addArrivals(rank, each.ownChunk, lane, parts.sequence);
     DITRON_ASSIGN_OR_RETURN(OperandLaunch product,
                             OperandLaunch::create(*kernels, rank, call(rank, operands, shape, tile, cut, each), names));
     launch(lane, std::move(product));
@@ -125,14 +125,13 @@ std::vector<PushedProduct::Launch> PushedProduct::launchesOf(uint32_t rank, cons
   return launches;
 }
 
-void PushedProduct::addArrivals(const runtime::Rank &rank, const Cut &cut, uint32_t chunk, Lane lane,
+void PushedProduct::addArrivals(const runtime::Rank &rank, uint32_t chunk, Lane lane,
                                 runtime::CallSequence &sequence) const {
   // In the order in which they come: the rank below has begun with this one's rows.
   const uint32_t id = rank.id(), numRanks = rank.numRanks();
-  if (cut.rowsOf(id, chunk) > 0)
-    for (uint32_t step = 1; step < numRanks; ++step)
-      sequence.signalWait(lane, words.arrivals(id) + partGate((id + numRanks - step) % numRanks, chunk),
-                          runtime::Compare::GreaterEqual, 1);
+  for (uint32_t step = 1; step < numRanks; ++step)
+    sequence.signalWait(lane, words.arrivals(id) + partGate((id + numRanks - step) % numRanks, chunk),
+                        runtime::Compare::GreaterEqual, 1);
 }
 
 void PushedProduct::addFetches(const runtime::Rank &rank, const Cut &cut, int64_t strideOut,

@@ -97,8 +97,8 @@ private:
   std::vector<Launch> launchesOf(uint32_t rank, const Cut &cut, const TileConfig &tile) const;
   KernelCall call(const runtime::Rank &rank, const OperandPointers &operands, const ProductShape &shape,
                   const TileConfig &tile, const Cut &cut, const Launch &launch) const;
-  /// Waits until all ranks' parts of the own segment of a chunk have come.
-  void addArrivals(const runtime::Rank &rank, const Cut &cut, uint32_t chunk, runtime::Lane lane,
+  /// Waits until all ranks' parts of the own segment of a chunk, which has rows of it, have come.
+  void addArrivals(const runtime::Rank &rank, uint32_t chunk, runtime::Lane lane,
                    runtime::CallSequence &sequence) const;
   void addFetches(const runtime::Rank &rank, const Cut &cut, int64_t strideOut, runtime::CallSequence &sequence) const;
   /// Gates of `words.arrivals`: a rank's part of the own segment of a chunk has come; an owner's sums of a chunk can be fetched.

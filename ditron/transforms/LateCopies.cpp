@@ -89,18 +89,10 @@ public:
 private:
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {
-      SmallVector<scf::ForOp> loops;
-      int64_t registers = 0, bytes = 0;
-      kernel.walk([&](scf::ForOp loop) {
-        if (loop->getParentOfType<dgpu::WarpSpecializeOp>() || loop.getBody()->getOps<dgpu::WarpgroupDotOp>().empty())
-          return;
-        loops.push_back(loop);
-        registers = std::max(registers, registersOfTurn(loop));
-        bytes = std::max(bytes, bufferBytesIn(loop));
-      });
-      if (loops.empty() || residentBlocks(kernel, registers, bytes, limitBytes) > 1)
+      const DotLoops dots(kernel);
+      if (residentBlocks(kernel, dots.registers, dots.bytes, limitBytes) > 1)
         continue;
-      for (scf::ForOp loop : loops)
+      for (scf::ForOp loop : dots.loops)
         startLate(loop);
     }
   }

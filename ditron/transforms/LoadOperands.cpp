@@ -98,26 +98,18 @@ public:
 private:
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {
-      SmallVector<scf::ForOp> loops;
-      kernel.walk([&](scf::ForOp loop) {
-        if (!loop->getParentOfType<dgpu::WarpSpecializeOp>() && !loop.getBody()->getOps<dgpu::WarpgroupDotOp>().empty())
-          loops.push_back(loop);
-      });
-      int64_t registers = 0, bytes = 0;
-      for (scf::ForOp loop : loops) {
-        registers = std::max(registers, registersOfTurn(loop));
-        bytes = std::max(bytes, bufferBytesIn(loop));
-      }
-      for (scf::ForOp loop : loops)
-        visit(loop, mostRegistersOf(kernel, registers, bytes));
+      const DotLoops dots(kernel);
+      const int64_t most = mostRegistersOf(kernel, dots);
+      for (scf::ForOp loop : dots.loops)
+        visit(loop, most);
     }
   }
 
-  /// The registers of a turn that cost no block on a multiprocessor, if the kernel's loops take so many registers and bytes as they are.
-  int64_t mostRegistersOf(func::FuncOp kernel, int64_t registers, int64_t bytes) {
-    const int64_t blocks = residentBlocks(kernel, registers, bytes, limitBytes);
-    int64_t most = std::max<int64_t>(registers, mostRegisters);
-    while (most > registers && residentBlocks(kernel, most, bytes, limitBytes) < blocks)
+  /// The registers of a turn that cost no block on a multiprocessor, beside what the kernel's loops take as they are.
+  int64_t mostRegistersOf(func::FuncOp kernel, const DotLoops &dots) {
+    const int64_t blocks = residentBlocks(kernel, dots.registers, dots.bytes, limitBytes);
+    int64_t most = std::max<int64_t>(dots.registers, mostRegisters);
+    while (most > dots.registers && residentBlocks(kernel, most, dots.bytes, limitBytes) < blocks)
       --most;
     return std::min<int64_t>(most, mostRegisters);
   }

@@ -9,7 +9,6 @@
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/transforms/LayoutRules.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -74,6 +73,16 @@ int64_t bufferBytesIn(scf::ForOp loop, ArrayRef<Value> more) {
   for (Value buffer : buffers)
     bytes += cast<dgpu::BufferType>(buffer.getType()).getBytes();
   return bytes;
+}
+
+DotLoops::DotLoops(func::FuncOp kernel) {
+  kernel.walk([&](scf::ForOp loop) {
+    if (loop->getParentOfType<dgpu::WarpSpecializeOp>() || loop.getBody()->getOps<dgpu::WarpgroupDotOp>().empty())
+      return;
+    loops.push_back(loop);
+    registers = std::max(registers, registersOfTurn(loop));
+    bytes = std::max(bytes, bufferBytesIn(loop));
+  });
 }
 
 int64_t residentBlocks(Operation *kernel, int64_t registers, int64_t bytes, int64_t limitBytes) {

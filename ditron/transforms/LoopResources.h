@@ -11,6 +11,7 @@
 #ifndef DITRON_TRANSFORMS_LOOPRESOURCES_H
 #define DITRON_TRANSFORMS_LOOPRESOURCES_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -27,6 +28,14 @@ mlir::Value allocationOf(mlir::Value buffer);
 
 /// Bytes of the buffers that are alive in the loop, those of `more` (allocations) among them.
 int64_t bufferBytesIn(mlir::scf::ForOp loop, llvm::ArrayRef<mlir::Value> more = {});
+
+/// The loops of a kernel, outside of partitions, whose turns have warpgroup dots.
+struct DotLoops {
+  llvm::SmallVector<mlir::scf::ForOp> loops;
+  int64_t registers = 0, bytes = 0; ///< The most that one of them has: of a turn, and of buffers in it.
+
+  explicit DotLoops(mlir::func::FuncOp kernel);
+};
 
 /// Blocks of a kernel that reside on a multiprocessor, at least one: its threads have `registers` for tensors, and it has `bytes` of shared memory, of
 /// which there are `limitBytes`.

@@ -167,7 +167,7 @@ private:
   Status launchStreamKernel(StreamRef stream, const char *name, std::initializer_list<uint64_t> values);
   Status delayKernel(StreamRef stream);
   /// Blocks of a kernel that loops over programs that the device holds at once; of others nothing is asked.
-  uint32_t residentBlocks(FunctionRef function, const runtime::Kernel &kernel);
+  uint32_t residentBlocks(const runtime::Kernel &kernel);
   /// The launch itself; the context is current.
   Status enqueue(FunctionRef function, const runtime::Kernel &kernel, StreamRef stream,
                  const runtime::LaunchConfig &config, void *const *values, bool mayWait);

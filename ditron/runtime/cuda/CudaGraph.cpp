@@ -150,9 +150,8 @@ Status CudaDevice::patchGraphNow(const runtime::GraphHandle &graph, runtime::Gra
                                  const runtime::Kernel &kernel, const runtime::LaunchConfig &config,
                                  void *const *values) {
   ContextScope scope(driver, context);
-  FunctionRef function = kernels->findReady(kernel);
-  const runtime::HardwareLaunch launch(kernel.artifact(), config.grid, values, residentBlocks(function, kernel));
-  const KernelNodeParameters parameters = {function,
+  const runtime::HardwareLaunch launch(kernel.artifact(), config.grid, values, residentBlocks(kernel));
+  const KernelNodeParameters parameters = {kernels->findReady(kernel),
                                            launch.grid()[0],
                                            launch.grid()[1],
                                            launch.grid()[2],

@@ -275,19 +275,15 @@ Expected<runtime::TensorMap> CudaDevice::encodeTensorMap(const runtime::TensorMa
   return encoded;
 }
 
-uint32_t CudaDevice::residentBlocks(FunctionRef function, const runtime::Kernel &kernel) {
-  int blocks = 1;
-  if (kernel.artifact().loopsOverPrograms &&
-      driver.occupancyBlocksPerMultiprocessor(&blocks, function, static_cast<int>(kernel.threadsPerBlock()),
-                                              kernel.artifact().sharedBytes) != success)
-    blocks = 1;
-  return static_cast<uint32_t>(std::max(blocks, 1)) * attributeValues.multiprocessors;
+uint32_t CudaDevice::residentBlocks(const runtime::Kernel &kernel) {
+  const uint32_t blocks = kernel.artifact().loopsOverPrograms ? kernels->blocksPerMultiprocessor(kernel) : 1;
+  return blocks * attributeValues.multiprocessors;
 }
 
 Status CudaDevice::enqueue(FunctionRef function, const runtime::Kernel &kernel, StreamRef stream,
                            const runtime::LaunchConfig &config, void *const *values, bool mayWait) {
   DITRON_RETURN_IF_ERROR(delayKernel(stream));
-  const runtime::HardwareLaunch launch(kernel.artifact(), config.grid, values, residentBlocks(function, kernel));
+  const runtime::HardwareLaunch launch(kernel.artifact(), config.grid, values, residentBlocks(kernel));
   const std::array<uint32_t, 3> &grid = launch.grid();
   const unsigned threads = kernel.threadsPerBlock();
   const auto shared = static_cast<unsigned>(kernel.artifact().sharedBytes);

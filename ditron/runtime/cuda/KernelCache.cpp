@@ -102,6 +102,12 @@ bool KernelCache::mayWait(const runtime::Kernel &kernel) {
   return found == kernels.end() || found->second.mayWait;
 }
 
+uint32_t KernelCache::blocksPerMultiprocessor(const runtime::Kernel &kernel) {
+  std::lock_guard lock(mutex);
+  const auto found = kernels.find(kernel.identity());
+  return found == kernels.end() ? 1 : found->second.blocksPerMultiprocessor;
+}
+
 Expected<FunctionRef> KernelCache::function(const runtime::Kernel &kernel, bool *isNew) {
   std::lock_guard lock(loading);
   if (FunctionRef found = find(kernel))
@@ -126,6 +132,10 @@ Expected<FunctionRef> KernelCache::function(const runtime::Kernel &kernel, bool 
   }
   reserveStack(*function);
   loaded.function = *function;
+  if (int blocks = 0; artifact.loopsOverPrograms && driver->occupancyBlocksPerMultiprocessor(
+                                                        &blocks, *function, static_cast<int>(kernel.threadsPerBlock()),
+                                                        artifact.sharedBytes) == success)
+    loaded.blocksPerMultiprocessor = static_cast<uint32_t>(std::max(blocks, 1));
   loaded.mayWait = artifact.codeKind != ArtifactCode::Ptx || readsWhatOthersWrite(kernel.image().code);
   {
     std::lock_guard mapLock(mutex);

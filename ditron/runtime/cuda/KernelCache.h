@@ -37,6 +37,8 @@ public:
   void setReady(const runtime::Kernel &kernel);
   /// Whether the kernel, which is loaded, may run until others have written something; else it ends by itself.
   bool mayWait(const runtime::Kernel &kernel);
+  /// Blocks of a loaded kernel that loops over programs that a multiprocessor holds at once; of others 1. Asked once, at the load.
+  uint32_t blocksPerMultiprocessor(const runtime::Kernel &kernel);
   /// A kernel of StreamKernels.h.
   Expected<FunctionRef> streamFunction(const char *name);
   void abandon() { abandoned = true; }
@@ -47,6 +49,7 @@ private:
     ModuleRef module = nullptr;
     FunctionRef function = nullptr;
     bool isReady = false, mayWait = true;
+    uint32_t blocksPerMultiprocessor = 1;
   };
   Expected<ModuleRef> loadModule(std::string_view name, const std::string &ptx);
   void reserveStack(FunctionRef function);

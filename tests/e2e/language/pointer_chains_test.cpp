@@ -54,13 +54,16 @@ void PrintTo(const Chain &c, std::ostream *stream) {
   *stream << fmt::format("{} and {} turns, {} stages, {}x{}x{}", c.middleTurns, c.laterTurns, c.stages, c.m, c.n, c.d);
 }
 
+std::vector<float> digits(int64_t count, uint64_t seed) {
+  return convertAll<float>(randomIntegers(count, seed, -1, 1));
+}
+
 class PointerChains : public KernelTest, public testing::WithParamInterface<Chain> {};
 
 TEST_P(PointerChains, areExact) {
   const Chain &c = GetParam();
   constexpr int64_t blocks = 2, unusedKeys = 3;
   const int64_t middle = c.middleTurns * c.n / 2, keys = middle + c.laterTurns * c.n, limit = keys - unusedKeys;
-  auto digits = [](int64_t count, uint64_t seed) { return convertAll<float>(randomIntegers(count, seed, -1, 1)); };
   const std::vector<float> x = digits(blocks * c.m * c.d, 1), y = digits(blocks * c.m * c.d, 2),
                            k = digits(keys * c.d, 3), v = digits(keys * c.d, 4), row = digits(keys, 5);
 
@@ -115,7 +118,6 @@ def kernel(x_ptr, k_ptr, v_ptr, a_ptr, b_ptr, keys, M: tl.constexpr, N: tl.const
     tl.store(b_ptr + tl.arange(0, M), b)
 )";
   constexpr int64_t m = 64, n = 32, d = 64, keys = 3 * n;
-  auto digits = [](int64_t count, uint64_t seed) { return convertAll<float>(randomIntegers(count, seed, -1, 1)); };
   const std::vector<float> x = digits(m * d, 1), k = digits(keys * d, 2), v = digits(keys * d, 3);
   std::vector<float> a(m * d, 0.0f), b(m, 0.0f);
   for (int64_t i = 0; i < m; ++i)
