@@ -89,6 +89,10 @@ LangValue Evaluator::defineFunction(const ast::FunctionDef *function) {
                      {}, ""};
     if (result->isJit)
       error.hint("it is applied before @triton.jit and may change what is compiled");
+    const auto *call = llvm::dyn_cast<ast::Call>(unapplied->expression);
+    const LangValue decorator = evaluateTolerantly(call ? call->callee : unapplied->expression);
+    if (decorator.isUnknown() && !decorator.unknown().errors.empty())
+      error.hint(decorator.unknown().errors.front().message);
     reason.errors.push_back(std::move(error));
     value = LangValue(std::make_shared<const UnknownValue>(std::move(reason)));
   }
