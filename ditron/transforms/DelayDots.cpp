@@ -218,8 +218,8 @@ private:
     std::string reason;
     body->walk([&](Operation *op) {
       if (op->getNumRegions() == 0 && !isMemoryEffectFree(op) &&
-          !isa<dgpu::WarpgroupDotOp, dgpu::WarpgroupWaitOp, dgpu::MbarrierWaitOp, dgpu::MbarrierArriveOp, tile::LoadOp>(
-              op))
+          !isa<dgpu::WarpgroupDotOp, dgpu::WarpgroupWaitOp, dgpu::MbarrierWaitOp, dgpu::MbarrierArriveOp, tile::LoadOp,
+               dgpu::BufferLoadOp>(op))
         reason = ("the loop has other effects, of '" + op->getName().getStringRef() + "'").str();
     });
     return reason;

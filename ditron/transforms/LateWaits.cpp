@@ -14,7 +14,7 @@
 // 1. A wait for one dot of a block that has several goes in front of the first use of its result, and leaves as many more dots in flight as
 //    it passes. An A in registers is named by the wait, so that it keeps them until then. Waits pass what has no effects, loads, and what
 //    belongs to dots: whoever is told of a turn, or waited for, must find its tiles read.
-// 2. The releases of tiles behind the wait go with it. They stay in their turn of the loop, and in a turn nobody waits for a tile whose
+// 2. The releases of its dot's tiles behind the wait go with it. They stay in their turn of the loop, and in a turn nobody waits for a tile whose
 //    place the same turn has yet to release: rings have one tile of each turn.
 // 3. From the last wait up, and none passes another: that one would complete the dot, and registers would be kept for nothing. So those of
 //    results that are only carried stay, for ptxas would start them before what the turn still computes.
@@ -62,6 +62,12 @@ bool mayBePassed(Operation *op) {
                                        dgpu::AsyncCopyOp, dgpu::AsyncCommitOp, dgpu::BufferLoadOp, tile::LoadOp>(op);
 }
 
+/// True if `op` gives back a slot that the dot reads.
+bool givesBack(Operation *op, dgpu::WarpgroupDotOp dot) {
+  auto arrive = dyn_cast<dgpu::MbarrierArriveOp>(op);
+  return arrive && (arrive.getSlot() == dot.getSlotA() || arrive.getSlot() == dot.getSlotB());
+}
+
 /// Moves the wait, where that is allowed, with the releases behind it.
 void moveDown(dgpu::WarpgroupWaitOp wait) {
   // Carried sums of the turn before may be waited for with it.
@@ -71,15 +77,20 @@ void moveDown(dgpu::WarpgroupWaitOp wait) {
   if (!dot || dot->getBlock() != wait->getBlock())
     return;
   Operation *use = firstUse(wait);
-  SmallVector<Operation *> releases;
-  Operation *next = wait->getNextNode();
-  for (; isa<dgpu::MbarrierArriveOp>(next); next = next->getNextNode())
-    releases.push_back(next);
-  if (next == use || use == &wait->getBlock()->back())
+  if (use == &wait->getBlock()->back())
     return;
-  for (Operation *op = next; op != use; op = op->getNextNode())
+  SmallVector<Operation *> releases;
+  bool passesMore = false;
+  for (Operation *op = wait->getNextNode(); op != use; op = op->getNextNode()) {
     if (!mayBePassed(op))
       return;
+    if (givesBack(op, dot))
+      releases.push_back(op);
+    else
+      passesMore = true;
+  }
+  if (!passesMore)
+    return;
   const uint32_t passed = dotsBetween(wait, use);
   OpBuilder builder(use);
   SmallVector<Value> sources(wait.getSources());

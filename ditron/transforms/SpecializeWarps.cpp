@@ -17,6 +17,7 @@
 //      tma_load each tile to slot, full[slot]          w = warpgroup_wait 1, r;  arrive empty[slot - 1] unless first iteration
 //    and after the loop: warpgroup_wait 0; arrive empty[last slot] if there was an iteration. So one group of multiplies is always in
 //    flight. A dot whose result is used inside the loop is waited for at once.
+//    A row ([1, N]) that something else than a dot uses comes with the tiles of its block, and the consumer reads it to registers.
 //    A tile of pointers (tile.load in a loop whose author asks for warp_specialize) that meets a fetched one in a dot is gathered by a producer of four
 //    warps, all of whose threads copy and arrive; the hardware lets each arrive when its copies are there, so the producer waits for none of them:
 //      after the tma_loads: async_gather to slot; arrive_copied full[slot]           the consumer fences behind its wait
@@ -59,9 +60,10 @@ namespace {
 /// What is built for a ring; rings of a group have the same mbarriers.
 struct RingObjects {
   Value full, empty;
-  SmallVector<Value> buffers; ///< Of the loads.
+  SmallVector<Value> buffers; ///< Of the copies.
   RingCursor cursor;          ///< The consumer's.
   Operation *lastDot = nullptr;
+  SmallVector<Operation *> rows; ///< The consumer's reads of them.
 };
 
 /// Where a fetched tile comes from and goes to.
@@ -153,7 +155,7 @@ private:
       if (const RingObjects *shared = first[ring.group]) {
         object = *shared;
       } else {
-        for (tile::DescriptorLoadOp load : ring.loads) {
+        for (tile::DescriptorLoadOp load : ring.copies()) {
           auto descriptor = cast<tile::DescriptorType>(load.getDescriptor().getType());
           dgpu::BufferType type = copyBufferType(descriptor, ring.slots);
           object.buffers.push_back(dgpu::BufferAllocOp::create(top, load.getLoc(), type, IntegerAttr()));
@@ -164,8 +166,10 @@ private:
         object.empty = dgpu::MbarrierAllocOp::create(top, loc, type, warps, isShared(ring), IntegerAttr());
         first[ring.group] = &object;
       }
-      for (auto [load, buffer] : llvm::zip(ring.loads, object.buffers)) {
-        const MapUse use = sharedLoads.contains(load) ? MapUse::SharedDotOperands : MapUse::DotOperands;
+      for (auto [load, buffer] : llvm::zip(ring.copies(), object.buffers)) {
+        const MapUse use = llvm::is_contained(ring.rows, load) ? MapUse::Plain
+                           : sharedLoads.contains(load)        ? MapUse::SharedDotOperands
+                                                               : MapUse::DotOperands;
         places[load] = {tensorMapFor(load.getDescriptor(), kernel, use), buffer, {}};
       }
       for (tile::LoadOp load : ring.gathers) {
@@ -205,7 +209,7 @@ private:
     SmallVector<Block *> blocks;
     for (const Ring &ring : plan.rings()) {
       Operation *last = nullptr;
-      SmallVector<Operation *> loads(ring.loads.begin(), ring.loads.end());
+      SmallVector<Operation *> loads = llvm::to_vector_of<Operation *>(ring.copies());
       loads.append(ring.gathers.begin(), ring.gathers.end());
       for (Operation *load : loads)
         if (Operation *copy = copies.lookup(load); !last || last->isBeforeInBlock(copy))
@@ -220,7 +224,7 @@ private:
       Value before = arith::XOrIOp::create(builder, loc, cursor.parity, one);
       kept.insert(dgpu::MbarrierWaitOp::create(builder, loc, object.empty, cursor.slot, before));
       kept.insert(dgpu::MbarrierExpectOp::create(builder, loc, object.full, cursor.slot, ring.copiedBytes()));
-      for (tile::DescriptorLoadOp load : ring.loads) {
+      for (tile::DescriptorLoadOp load : ring.copies()) {
         auto copy = cast<tile::DescriptorLoadOp>(copies.lookup(load.getOperation()));
         const Place &place = places[load];
         kept.insert(dgpu::TmaLoadOp::create(builder, load.getLoc(), place.map, copy.getOffsets(), place.buffer,
@@ -261,16 +265,20 @@ private:
     for (auto [ring, object, cursor] : llvm::zip(plan.rings(), objects, threadRings(body, blocks))) {
       Location loc = ring.loads.front().getLoc();
       object.cursor = cursor;
-      for (tile::DescriptorLoadOp load : ring.loads)
+      for (tile::DescriptorLoadOp load : ring.copies())
         places[load].slot = object.cursor.slot;
       for (tile::LoadOp load : ring.gathers)
         places[load].slot = object.cursor.slot;
-      OpBuilder builder(ring.block->findAncestorOpInBlock(*ring.dots.front()));
+      Operation *first = ring.block->findAncestorOpInBlock(*ring.dots.front());
+      for (tile::DescriptorLoadOp row : ring.rows)
+        first = row->isBeforeInBlock(first) ? row : first;
+      OpBuilder builder(first);
       dgpu::MbarrierWaitOp::create(builder, loc, object.full, object.cursor.slot, object.cursor.parity);
       if (!ring.gathers.empty()) // copies of threads are ordinary writes
         dgpu::FenceAsyncOp::create(builder, loc);
     }
     replaceDots();
+    readRows();
     for (auto [ring, object] : llvm::zip(plan.rings(), objects))
       if (ring.isAsync)
         releaseBehind(ring, object);
@@ -299,6 +307,18 @@ private:
     for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
       eraseWithUsers(user);
     op->erase();
+  }
+
+  void readRows() {
+    for (auto [ring, object] : llvm::zip(plan.rings(), objects))
+      for (tile::DescriptorLoadOp row : ring.rows) {
+        OpBuilder builder(row);
+        const Place &place = places[row];
+        auto read = dgpu::BufferLoadOp::create(builder, row.getLoc(), row.getType(), place.buffer, place.slot);
+        row.replaceAllUsesWith(read.getResult());
+        object.rows.push_back(read);
+        row.erase();
+      }
   }
 
   /// Every dot of a ring becomes a warpgroup dot; those that do not stay in flight are waited for.
@@ -412,7 +432,10 @@ private:
 
   void releaseAtOnce(Ring &ring, RingObjects &object) {
     OpBuilder builder(kernel.getContext());
-    setInsertionPointBehind(builder, ring.block->findAncestorOpInBlock(*object.lastDot));
+    Operation *last = ring.block->findAncestorOpInBlock(*object.lastDot);
+    for (Operation *row : object.rows)
+      last = last->isBeforeInBlock(row) ? row : last;
+    setInsertionPointBehind(builder, last);
     dgpu::MbarrierArriveOp::create(builder, object.lastDot->getLoc(), object.empty, object.cursor.slot, Value(),
                                    isShared(ring));
   }

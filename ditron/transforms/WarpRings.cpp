@@ -33,9 +33,15 @@ static dgpu::BufferType bufferOf(Operation *load, int64_t slots) {
   return copyBufferType(cast<RankedTensorType>(load->getResult(0).getType()), slots);
 }
 
+SmallVector<tile::DescriptorLoadOp> Ring::copies() const {
+  SmallVector<tile::DescriptorLoadOp> all(loads);
+  all.append(rows);
+  return all;
+}
+
 int64_t Ring::copiedBytes() const {
   int64_t bytes = 0;
-  for (tile::DescriptorLoadOp load : loads)
+  for (tile::DescriptorLoadOp load : copies())
     bytes += bufferOf(load, 1).getSlotBytes();
   return bytes;
 }
@@ -166,6 +172,10 @@ std::string RingPlan::whyNotFetched(tile::DescriptorLoadOp load) {
   std::optional<SmallVector<tile::DotOp>> dots = dotsOf(load.getResult());
   if (!dots || dots->empty())
     return "it is not only used by tl.dot";
+  return whyNotCopiedAhead(load);
+}
+
+std::string RingPlan::whyNotCopiedAhead(tile::DescriptorLoadOp load) {
   if (std::string reason = whyNoTensorCopy(load.getDescriptor(), load.getOffsets(), /*isStore=*/false); !reason.empty())
     return reason;
   if (pollsBefore(load))
@@ -254,9 +264,17 @@ void RingPlan::findGathers() {
       refuse(load, reason);
 }
 
+/// A row that something else than a dot uses, as factors of the columns of what dots give.
+static bool isRow(tile::DescriptorLoadOp load) {
+  const ArrayRef<int64_t> shape = cast<RankedTensorType>(load.getType()).getShape();
+  return shape.size() == 2 && shape.front() == 1;
+}
+
 void RingPlan::findCandidates() {
   kernel.walk([&](tile::DescriptorLoadOp load) {
-    if (std::string reason = whyNotFetched(load); reason.empty())
+    if (isRow(load))
+      rows.push_back(load);
+    else if (std::string reason = whyNotFetched(load); reason.empty())
       loads.insert(load);
     else
       refuse(load, reason);
@@ -333,11 +351,33 @@ void RingPlan::formRings() {
     });
     plannedRings.push_back(std::move(ring));
   }
+  addRows();
   for (Ring &ring : plannedRings)
     ring.slots = slotsWanted(ring);
   for (Ring &ring : plannedRings)
     ring.isAsync = ring.slots > 1 && dotsMayStayInFlight(ring.block);
   groupRings();
+}
+
+/// Rows come with tiles of their block that are waited for no later than the row is read, with the last of those if there are several.
+void RingPlan::addRows() {
+  for (tile::DescriptorLoadOp row : rows) {
+    Ring *with = nullptr;
+    for (Ring &ring : plannedRings) {
+      if (ring.block != row->getBlock())
+        continue;
+      const bool isBefore = ring.block->findAncestorOpInBlock(*ring.dots.front())->isBeforeInBlock(row);
+      if (!with || isBefore)
+        with = &ring;
+    }
+    std::string reason = with ? whyNotCopiedAhead(row) : "no tile of a dot is fetched beside it";
+    if (!reason.empty()) {
+      refuse(row, reason);
+      continue;
+    }
+    with->rows.push_back(row);
+    loads.insert(row);
+  }
 }
 
 /// True if the rings have the same tiles in loops of which one is over when the other one begins.
@@ -348,10 +388,10 @@ static bool canShareSlots(const Ring &a, const Ring &b) {
   if (!first || !second || first->isAncestor(second) || second->isAncestor(first) || a.slots != b.slots ||
       a.loads.size() != b.loads.size() || isForInnerLoops(a) != isForInnerLoops(b))
     return false;
-  return llvm::all_of(llvm::zip(a.loads, b.loads), [](auto loads) {
-    auto [one, other] = loads;
-    return bufferOf(one, 1) == bufferOf(other, 1);
-  });
+  return a.rows.size() == b.rows.size() && llvm::all_of(llvm::zip(a.copies(), b.copies()), [](auto loads) {
+           auto [one, other] = loads;
+           return bufferOf(one, 1) == bufferOf(other, 1);
+         });
 }
 
 /// Loops over the same tiles, one masked and one not, would take shared memory twice. A cluster's blocks must go through a ring in step,
@@ -551,7 +591,7 @@ bool RingPlan::fitSlots() {
     remark::passed(ring.loads.front()->getLoc(),
                    remark::RemarkOpts::name("specialize").category("dgpu-specialize-warps"))
         << llvm::formatv("a producer warp loads {0} tile(s) into {5} ring of {1} slots of {2} bytes{3}{4}",
-                         ring.loads.size() + ring.gathers.size(), ring.slots, ring.slotBytes(),
+                         ring.loads.size() + ring.rows.size() + ring.gathers.size(), ring.slots, ring.slotBytes(),
                          ring.isAsync ? ", dots stay in flight" : "",
                          isReduced ? "; num_stages would not fit shared memory" : "", isNew ? "a" : "an earlier loop's")
                .str();

@@ -24,12 +24,16 @@ inline bool hasProducers(mlir::ModuleOp module) {
 struct Ring {
   mlir::Block *block = nullptr;
   llvm::SmallVector<tile::DescriptorLoadOp> loads; ///< At least one.
-  llvm::SmallVector<tile::LoadOp> gathers;         ///< Through pointers; by all threads of the producer.
-  llvm::SmallVector<tile::DotOp> dots;             ///< In program order; in `block` or inside it.
+  llvm::SmallVector<tile::DescriptorLoadOp>
+      rows; ///< Of other uses, that come with these tiles; the consumer reads them to registers.
+  llvm::SmallVector<tile::LoadOp> gathers; ///< Through pointers; by all threads of the producer.
+  llvm::SmallVector<tile::DotOp> dots;     ///< In program order; in `block` or inside it.
   int64_t slots = 1;
   size_t group = 0;     ///< Rings of one group are loops one after the other, and use the same slots and mbarriers.
   bool isAsync = false; ///< One iteration's dots stay in flight during the next; all of them stand in `block` then.
 
+  /// What tensor copies bring: `loads` and `rows`.
+  llvm::SmallVector<tile::DescriptorLoadOp> copies() const;
   int64_t slotBytes() const;
   /// Those that tensor copies bring.
   int64_t copiedBytes() const;
@@ -69,11 +73,13 @@ private:
   void refuse(mlir::Operation *op, const llvm::Twine &reason);
   void warnInVain();
   std::string whyNotFetched(tile::DescriptorLoadOp load);
+  std::string whyNotCopiedAhead(tile::DescriptorLoadOp load);
   std::string whyNotGathered(tile::LoadOp load, const analysis::AxisInfoAnalysis &axes);
   std::string whyNotMultiplied(tile::DotOp dot);
   void findCandidates();
   void findGathers();
   void formRings();
+  void addRows();
   void groupRings();
   bool dotsMayStayInFlight(mlir::Block *block) const;
   bool isFetched(mlir::Value operand) const;
@@ -86,8 +92,9 @@ private:
   int warps;
   int64_t limitBytes;
   ProducerSlice slice;
-  llvm::SetVector<mlir::Operation *> loads; ///< tile.descriptor_load and tile.load, in program order.
-  llvm::SmallVector<Ring> plannedRings;
+  llvm::SetVector<mlir::Operation *> loads; ///< tile.descriptor_load and tile.load, in program order, rows behind them.
+  llvm::SmallVector<tile::DescriptorLoadOp> rows; ///< That may come with tiles.
+  llvm::SmallVector<Ring, 0> plannedRings;
   size_t groups = 0;
   llvm::SmallVector<Refusal> refusals;
   int resident = 1;
