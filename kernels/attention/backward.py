@@ -20,11 +20,17 @@ PAD = tl.constexpr(128)
 
 
 @triton.jit
-def padded_begin(head, batch, heads, query_begin, padded, query_offsets_ptr):
-    """Where the rows of log-sum-exp and of delta begin."""
+def padded_row(head, batch, heads, query_begin, query_offsets_ptr):
+    """Where the log-sum-exp and the delta of a batch's head begin: in which row of `padded` elements, and where in it."""
     if query_offsets_ptr is None:
-        return tl.cast(batch * heads + head, tl.int64) * padded
-    return tl.cast(head, tl.int64) * padded + (query_begin + batch * PAD) // PAD * PAD
+        return batch * heads + head, 0
+    return head, (query_begin + batch * PAD) // PAD * PAD
+
+
+@triton.jit
+def padded_begin(head, batch, heads, query_begin, padded, query_offsets_ptr):
+    row, begin = padded_row(head, batch, heads, query_begin, query_offsets_ptr)
+    return tl.cast(row, tl.int64) * padded + begin
 
 
 @triton.jit

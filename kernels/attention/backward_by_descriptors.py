@@ -1,9 +1,10 @@
 """Attention, backward, for GPUs with tensor copies: what backward.py computes, in persistent programs whose tiles a warp of its own fetches. Both
-kernels keep the operand of their last product in registers, which is why the one for dK and dV computes the transposed scores."""
+kernels keep the operand of their last product in registers, which is why the one for dK and dV computes the transposed scores. Rows of log-sum-exp and of
+delta come with the tiles: they are of other queries in each turn there, and to wait for memory took a quarter of its time."""
 import triton
 import triton.language as tl
 
-from .backward import padded_begin
+from .backward import padded_begin, padded_row
 from .scores import LOG2E, changed_scores, is_seen, item_of_step, key_range, query_range, sequence, share_of_steps, slope_of_change, tile_of_item
 
 
@@ -15,18 +16,18 @@ def tiles_of(ptr, batches, heads, rows, batch, head, row, BLOCK: tl.constexpr, H
 
 
 @triton.jit
-def key_gradients_by_descriptors(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_ptr, delta_ptr, dk_ptr, dv_ptr, batches, heads, kv_heads, queries, keys,
+def key_gradients_by_descriptors(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_ptr, delta_ptr, dk_ptr, dv_ptr, row_heads, batches, heads, kv_heads, queries, keys,
                                  q_batches, q_rows, k_batches, k_rows, q_batch, q_head, q_row, k_batch, k_head, k_row, padded, score_scale, scale,
                                  CAUSAL: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, window=None,
                                  soft_cap=None, slopes_ptr=None, query_offsets_ptr=None, key_offsets_ptr=None):
-    """q_batches, q_rows, k_batches, k_rows: batches in memory and rows of each; packed rows are one batch."""
+    """q_batches, q_rows, k_batches, k_rows: batches in memory and rows of each; packed rows are one batch. row_heads: heads of all batches in memory."""
     HEAD_BLOCK: tl.constexpr = triton.next_power_of_2(HEAD_DIM)
-    # Sums of wide heads leave few registers: the second product of a turn begins with delta then, which so needs none of its own.
-    FROM_DELTA: tl.constexpr = HEAD_BLOCK > BLOCK_M
     q_desc = tiles_of(q_ptr, q_batches, heads, q_rows, q_batch, q_head, q_row, BLOCK_M, HEAD_DIM)
     gradient_desc = tiles_of(gradient_ptr, q_batches, heads, q_rows, q_batch, q_head, q_row, BLOCK_M, HEAD_DIM)
     k_desc = tiles_of(k_ptr, k_batches, kv_heads, k_rows, k_batch, k_head, k_row, BLOCK_N, HEAD_DIM)
     v_desc = tiles_of(v_ptr, k_batches, kv_heads, k_rows, k_batch, k_head, k_row, BLOCK_N, HEAD_DIM)
+    lse_desc = tl.make_tensor_descriptor(padded_lse_ptr, shape=[row_heads, padded], strides=[padded, 1], block_shape=[1, BLOCK_M])
+    delta_desc = tl.make_tensor_descriptor(delta_ptr, shape=[row_heads, padded], strides=[padded, 1], block_shape=[1, BLOCK_M])
     if key_offsets_ptr is None:
         dk_desc = tiles_of(dk_ptr, k_batches, kv_heads, k_rows, k_batch, k_head, k_row, BLOCK_N, HEAD_DIM)
         dv_desc = tiles_of(dv_ptr, k_batches, kv_heads, k_rows, k_batch, k_head, k_row, BLOCK_N, HEAD_DIM)
@@ -59,7 +60,7 @@ def key_gradients_by_descriptors(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_p
             head = kv_head * group + turn // turns
             first_query = begin + turn % turns * BLOCK_M
             rows = tl.arange(0, BLOCK_M)
-            place = padded_begin(head, batch, heads, query_begin, padded, query_offsets_ptr) + first_query
+            row_head, row_begin = padded_row(head, batch, heads, query_begin, query_offsets_ptr)
             q = q_desc.load([q_place, head, query_begin + first_query, 0]).reshape([BLOCK_M, HEAD_BLOCK])
             scores = tl.dot(k, q.T)
             change = 1.0
@@ -72,8 +73,7 @@ def key_gradients_by_descriptors(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_p
                 change = slope_of_change(scores, score_scale, soft_cap)
                 scores = changed_scores(scores, score_scale, query_places, key_rows[:, None], slope, soft_cap)
                 factor = 1.0
-            lse = tl.load(padded_lse_ptr + place + rows)
-            powers = tl.exp2(scores * factor - lse[None, :])
+            powers = tl.exp2(scores * factor - lse_desc.load([row_head, row_begin + first_query]))
             if CAUSAL or window is not None:
                 masked = first_query < unmasked
                 if window is not None:
@@ -83,15 +83,9 @@ def key_gradients_by_descriptors(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_p
                     seen = is_seen(query_places, key_rows[:, None], batch_keys - first_key, window, CAUSAL)
                     powers = tl.where(seen, powers, 0.0)
             gradient = gradient_desc.load([q_place, head, query_begin + first_query, 0]).reshape([BLOCK_M, HEAD_BLOCK])
-            if FROM_DELTA:
-                delta = tl.load(delta_ptr + place + rows)
-                products = tl.dot(v, gradient.T, tl.broadcast_to(-delta[None, :], [BLOCK_N, BLOCK_M]))
-            else:
-                products = tl.dot(v, gradient.T)
+            products = tl.dot(v, gradient.T)
             dv = tl.dot(powers.to(q_ptr.dtype.element_ty), gradient, dv)
-            if not FROM_DELTA:
-                products -= tl.load(delta_ptr + place + rows)[None, :]
-            slopes = powers * products * change
+            slopes = powers * (products - delta_desc.load([row_head, row_begin + first_query])) * change
             dk = tl.dot(slopes.to(q_ptr.dtype.element_ty), q, dk)
         dk = (dk * scale).to(dk_ptr.dtype.element_ty)
         if key_offsets_ptr is None:

@@ -107,16 +107,18 @@ def query_tiles(first_token, end_token, number, section, tokens, BLOCK_M: tl.con
 
 @triton.jit(do_not_specialize=["rank", "world_size", "source", "first_tile", "tiles", "all_tiles", "first_complete", "end_complete", "has_begun"])
 def ring_key_gradients(k_ptr, v_ptr, q_ptr, gradient_ptr, logs_ptr, delta_ptr, dk_ptr, dv_ptr, partial_dk_ptr, partial_dv_ptr, batch, heads, kv_heads, group, tokens,
-                       section, first_rows, own_rows, stage_rows, padded, q_batch_stride, q_head_stride, kv_batch_stride, kv_head_stride, score_scale, scale, rank, world_size,
+                       section, first_rows, own_rows, stage_rows, log_rows, padded, q_batch_stride, q_head_stride, kv_batch_stride, kv_head_stride, score_scale, scale, rank, world_size,
                        source, first_tile, tiles, all_tiles, first_complete, end_complete, has_begun, PARTS: tl.constexpr, CAUSAL: tl.constexpr, HEAD_DIM: tl.constexpr,
                        BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, begins_ptr=None, ends_ptr=None):
-    """K and V are the rank's own, Q and what belongs to it are those of rank `source`; dk_ptr, dv_ptr and their sums: [batch, kv_heads, own_rows, HEAD_DIM]."""
-    # Sums of wide heads leave few registers: the second product of a turn begins with delta then, which so needs none of its own.
-    FROM_DELTA: tl.constexpr = HEAD_DIM > BLOCK_M
+    """K and V are the rank's own, Q and what belongs to it are those of rank `source`; dk_ptr, dv_ptr and their sums: [batch, kv_heads, own_rows, HEAD_DIM].
+    log_rows: batch * heads * PARTS."""
     q_desc = tiles_of_heads(q_ptr, batch, heads, stage_rows, q_batch_stride, q_head_stride, BLOCK_M, HEAD_DIM)
     gradient_desc = tiles_of_heads(gradient_ptr, batch, heads, stage_rows, q_batch_stride, q_head_stride, BLOCK_M, HEAD_DIM)
     k_desc = tiles_of_heads(k_ptr, batch, kv_heads, stage_rows, kv_batch_stride, kv_head_stride, BLOCK_N, HEAD_DIM)
     v_desc = tiles_of_heads(v_ptr, batch, kv_heads, stage_rows, kv_batch_stride, kv_head_stride, BLOCK_N, HEAD_DIM)
+    # Rows come with the tiles: to wait for memory in each turn took a quarter of the time (docs/ops/attention.md).
+    logs_desc = tl.make_tensor_descriptor(logs_ptr, shape=[log_rows, padded], strides=[padded, 1], block_shape=[1, BLOCK_M])
+    delta_desc = tl.make_tensor_descriptor(delta_ptr, shape=[log_rows, padded], strides=[padded, 1], block_shape=[1, BLOCK_M])
     first_tiles = tl.cdiv(first_rows, BLOCK_N)
     together, steps = share_of_steps(tiles * batch * kv_heads, CAUSAL)
     for step in tl.range(0, steps, warp_specialize=True):
@@ -154,11 +156,10 @@ def ring_key_gradients(k_ptr, v_ptr, q_ptr, gradient_ptr, logs_ptr, delta_ptr, d
             first_query = tl.where(part == 0, begin + turn_of_head * BLOCK_M, later_begin + (turn_of_head - first_turns) * BLOCK_M)
             shift = first_key - tl.where(part == 0, source, later_section) * section
             rows = tl.arange(0, BLOCK_M)
-            place = ((tl.cast(sequence, tl.int64) * heads + head) * PARTS + part) * padded + first_query
+            log_row = (sequence * heads + head) * PARTS + part
             q = q_desc.load([sequence, head, part * section + first_query, 0]).reshape([BLOCK_M, HEAD_DIM])
             scores = tl.dot(k, q.T)
-            logs = tl.load(logs_ptr + place + rows)
-            powers = tl.exp2(scores * score_scale - logs[None, :])
+            powers = tl.exp2(scores * score_scale - logs_desc.load([log_row, first_query]))
             # The queries' places among the tile's keys.
             query_rows = rows + (first_query - shift)
             if CAUSAL:
@@ -168,14 +169,9 @@ def ring_key_gradients(k_ptr, v_ptr, q_ptr, gradient_ptr, logs_ptr, delta_ptr, d
                 seen = (query_rows[None, :] >= (begins - first_key)[:, None]) & (query_rows[None, :] < (ends - first_key)[:, None])
                 powers = tl.where(seen, powers, 0.0)
             gradient = gradient_desc.load([sequence, head, part * section + first_query, 0]).reshape([BLOCK_M, HEAD_DIM])
-            if FROM_DELTA:
-                delta = tl.load(delta_ptr + place + rows)
-                products = tl.dot(v, gradient.T, tl.broadcast_to(-delta[None, :], [BLOCK_N, BLOCK_M]))
-            else:
-                products = tl.dot(v, gradient.T)
+            products = tl.dot(v, gradient.T)
             dv = tl.dot(powers.to(q_ptr.dtype.element_ty), gradient, dv)
-            if not FROM_DELTA:
-                products -= tl.load(delta_ptr + place + rows)[None, :]
+            products -= delta_desc.load([log_row, first_query])
             dk = tl.dot((powers * products).to(q_ptr.dtype.element_ty), q, dk)
         is_complete = (tile >= first_complete) & (tile < end_complete)
         all_head = tl.cast(sequence, tl.int64) * kv_heads + kv_head

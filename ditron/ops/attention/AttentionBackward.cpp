@@ -113,6 +113,8 @@ private:
   Expected<PreparedCall> prepareKeys(const AttentionPlan &plan) {
     KernelCall call = products(plan, "key_gradients", ceilDivide(problem.keys, plan.blockN), problem.kvHeads);
     call.arguments.insert(call.arguments.end(), {{"dk_ptr", operands.dk}, {"dv_ptr", operands.dv}});
+    if (plan.movement == AttentionMovement::Descriptors)
+      call.arguments.push_back({"row_heads", problem.heads * (problem.packedQueries ? 1 : problem.batch)});
     return PreparedCall::create(kernels, rank, call);
   }
 

@@ -176,6 +176,7 @@ Expected<std::vector<PreparedCall>> RingAttentionBackward::stepWork(runtime::Ran
                                                  {"gradient_ptr", other.gradient},
                                                  {"logs_ptr", other.logs},
                                                  {"delta_ptr", other.delta},
+                                                 {"log_rows", allHeads() * sections(tokens).parts()},
                                                  {"dk_ptr", own.k},
                                                  {"dv_ptr", own.v},
                                                  {"partial_dk_ptr", dk[id].pointer()},

@@ -181,7 +181,7 @@ for depth, causal, options in [(64, True, ""), (128, False, ""), (128, True, ", 
         sizes = constexpr(CAUSAL=causal, HEAD_DIM=depth, BLOCK_M=64, BLOCK_N=64)
         cases.append((library("attention/backward"), kernel, inputs + outputs + ", i32" * 4 + scales + sizes + options, "--num-warps 8 --num-stages 2"))
         sizes = constexpr(CAUSAL=causal, HEAD_DIM=depth, **(dict(BLOCK_M=m, BLOCK_N=n) if hopper else dict(BLOCK_M=64, BLOCK_N=32)))
-        cases.append((library("attention/backward_by_descriptors"), kernel + "_by_descriptors", inputs + outputs + ", i32" * 9 + scales + sizes + options,
+        cases.append((library("attention/backward_by_descriptors"), kernel + "_by_descriptors", inputs + outputs + ", i32" * (10 if kernel == "key_gradients" else 9) + scales + sizes + options,
                       "--num-warps 8 --num-stages 2", *(["tight"] if hopper and depth == 64 else [])))
 decoded = ["*bf16:16"] * 4 + ["*fp32:16", "*i32:16", "*i32:16", "SINKS", "*fp32:16", "*fp32:16", "*i32:16"]
 alike, latent = constexpr(value_page=None, value_row=0, value_head=0), (576, 512)
@@ -229,7 +229,7 @@ for causal in [True, False]:
         cases.append((library("sequence_parallel/ring_backward"), "ring_query_gradient", "*bf16:16, *bf16:16, *fp32:16, *fp32:16, *bf16:16, *bf16:16, *bf16:16, *fp32:16, i32" +
                       sizes + ", fp32" + step + constexpr(**parts, BLOCK_M=long, BLOCK_N=64) + packed, f"--num-warps 8 --num-stages {3 if arch == 'sm_90a' else 2}"))
         cases.append((library("sequence_parallel/ring_backward"), "ring_key_gradients", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *fp32:16, *fp32:16, *bf16:16, *bf16:16, *fp32:16, *fp32:16, i32" +
-                      sizes + ", fp32" + step + constexpr(**parts, BLOCK_M=64 if arch == "sm_90a" else 32, BLOCK_N=long) + packed, f"--num-warps 8 --num-stages {4 if arch == 'sm_90a' else 2}"))
+                      sizes.replace(", i64", ", i32:16, i64", 1) + ", fp32" + step + constexpr(**parts, BLOCK_M=64 if arch == "sm_90a" else 32, BLOCK_N=long) + packed, f"--num-warps 8 --num-stages {4 if arch == 'sm_90a' else 2}"))
     cases.append((library("sequence_parallel/ring_backward"), "stage_queries", "*bf16:16, *bf16:16, *bf16:16, *fp32:16, *bf16:16, *bf16:16, *fp32:16, *fp32:16" + ", i32" * 5 +
                   constexpr(PARTS=2 if causal else 1, HEAD_DIM=128, BLOCK_M=32)))
 cases.append((library("sequence_parallel/ring"), "send_to_node", "*u8:16, *u8:16, i64, *i64:16, i32"))
