@@ -9,6 +9,7 @@
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dgpu/DiscardableAttrs.h"
 #include "ditron/dialect/dist/Dist.h"
+#include "ditron/layout/CopyBoxes.h"
 #include "ditron/transforms/LayoutRules.h"
 #include "ditron/transforms/LoopArguments.h"
 #include "ditron/transforms/ProgramOrder.h"
@@ -359,6 +360,35 @@ void RingPlan::formRings() {
   groupRings();
 }
 
+/// Why a row cannot come with the tiles of a ring, or nothing. A ring is copied at the last of its loads and waited for at the first of its reads:
+/// in between the producer must not have to wait for the consumer, as in a loop over other tiles.
+std::string RingPlan::whyNotCopiedWith(tile::DescriptorLoadOp row, const Ring &ring) {
+  if (std::string reason = whyNotCopiedAhead(row); !reason.empty())
+    return reason;
+  if (bufferOf(row, 1).getSlotBytes() % layout::copyAlignment(/*swizzleBytes=*/0) != 0)
+    return "rows of less than 128 bytes do not lie one behind the other in a ring";
+  ProducerSlice trial = slice; // what a row needs must not keep the tiles from their ring
+  for (Value offset : row.getOffsets())
+    if (std::string reason = trial.addValue(offset); !reason.empty())
+      return "its offset cannot be computed ahead: " + reason;
+  if (std::string reason = trial.addTokensOf(row.getDescriptor()); !reason.empty())
+    return "its wait cannot be run ahead: " + reason;
+  Operation *wait = ring.block->findAncestorOpInBlock(*ring.dots.front()), *copy = row;
+  SmallVector<Operation *> loads = llvm::to_vector_of<Operation *>(ring.copies());
+  loads.append(ring.gathers.begin(), ring.gathers.end());
+  for (Operation *load : loads)
+    copy = copy->isBeforeInBlock(load) ? load : copy;
+  for (tile::DescriptorLoadOp read : ring.rows)
+    wait = read->isBeforeInBlock(wait) ? read : wait;
+  wait = row->isBeforeInBlock(wait) ? row : wait;
+  for (; wait->isBeforeInBlock(copy); wait = wait->getNextNode())
+    if (wait->walk([](Operation *op) {
+               return isa<LoopLikeOpInterface, dist::WaitOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+             }).wasInterrupted())
+      return "a loop or wait stands between it and the tiles of its block";
+  return {};
+}
+
 /// Rows come with tiles of their block that are waited for no later than the row is read, with the last of those if there are several.
 void RingPlan::addRows() {
   for (tile::DescriptorLoadOp row : rows) {
@@ -370,7 +400,7 @@ void RingPlan::addRows() {
       if (!with || isBefore)
         with = &ring;
     }
-    std::string reason = with ? whyNotCopiedAhead(row) : "no tile of a dot is fetched beside it";
+    std::string reason = with ? whyNotCopiedWith(row, *with) : "no tile of a dot is fetched beside it";
     if (!reason.empty()) {
       refuse(row, reason);
       continue;

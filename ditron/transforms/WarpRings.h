@@ -74,6 +74,7 @@ private:
   void warnInVain();
   std::string whyNotFetched(tile::DescriptorLoadOp load);
   std::string whyNotCopiedAhead(tile::DescriptorLoadOp load);
+  std::string whyNotCopiedWith(tile::DescriptorLoadOp row, const Ring &ring);
   std::string whyNotGathered(tile::LoadOp load, const analysis::AxisInfoAnalysis &axes);
   std::string whyNotMultiplied(tile::DotOp dot);
   void findCandidates();
