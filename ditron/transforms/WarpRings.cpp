@@ -319,6 +319,21 @@ static int64_t slotsWanted(const Ring &ring) {
   return isForInnerLoops(ring) ? std::min(stages, 2) : stages;
 }
 
+/// True if the producer may have to wait for the consumer between two operations of a block, as in a loop over other tiles. A ring is copied at
+/// the last of its loads and waited for at the first of its reads: if that stands between, neither goes on.
+static bool mayWaitBetween(Operation *from, Operation *to) {
+  if (to->isBeforeInBlock(from))
+    std::swap(from, to);
+  const auto mayWait = [](Operation *op) {
+    return isa<LoopLikeOpInterface, dist::WaitOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+  };
+  for (; from != to; from = from->getNextNode())
+    if (from->walk(mayWait).wasInterrupted())
+      return true;
+  return false;
+}
+
+/// Tiles of one dot come together, but where something between them keeps the producer waiting.
 void RingPlan::formRings() {
   llvm::EquivalenceClasses<Operation *> together;
   llvm::MapVector<Operation *, SmallVector<Operation *>> byDot;
@@ -329,7 +344,7 @@ void RingPlan::formRings() {
   }
   for (auto &[dot, operands] : byDot)
     for (Operation *other : operands)
-      if (other->getBlock() == operands.front()->getBlock())
+      if (other->getBlock() == operands.front()->getBlock() && !mayWaitBetween(operands.front(), other))
         together.unionSets(operands.front(), other);
   llvm::MapVector<Operation *, Ring> byLeader;
   for (Operation *load : loads) {
@@ -360,8 +375,7 @@ void RingPlan::formRings() {
   groupRings();
 }
 
-/// Why a row cannot come with the tiles of a ring, or nothing. A ring is copied at the last of its loads and waited for at the first of its reads:
-/// in between the producer must not have to wait for the consumer, as in a loop over other tiles.
+/// Why a row cannot come with the tiles of a ring, or nothing.
 std::string RingPlan::whyNotCopiedWith(tile::DescriptorLoadOp row, const Ring &ring) {
   if (std::string reason = whyNotCopiedAhead(row); !reason.empty())
     return reason;
@@ -381,11 +395,8 @@ std::string RingPlan::whyNotCopiedWith(tile::DescriptorLoadOp row, const Ring &r
   for (tile::DescriptorLoadOp read : ring.rows)
     wait = read->isBeforeInBlock(wait) ? read : wait;
   wait = row->isBeforeInBlock(wait) ? row : wait;
-  for (; wait->isBeforeInBlock(copy); wait = wait->getNextNode())
-    if (wait->walk([](Operation *op) {
-               return isa<LoopLikeOpInterface, dist::WaitOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
-             }).wasInterrupted())
-      return "a loop or wait stands between it and the tiles of its block";
+  if (wait->isBeforeInBlock(copy) && mayWaitBetween(wait, copy))
+    return "a loop or wait stands between it and the tiles of its block";
   return {};
 }
 
