@@ -213,13 +213,13 @@ public:
   Value fullOfLast() { return isa<dgpu::MbarrierWaitOp>(moving.front()) ? moving.front()->getOperand(0) : Value(); }
 
 private:
-  /// What tells others about the turn, or waits for them, must find the turn's tiles read. A tile that leaves by a tensor copy tells nobody.
+  /// What tells others about the turn, or waits for them, must find the turn's tiles read.
   std::string whyNotLater() {
     std::string reason;
     body->walk([&](Operation *op) {
       if (op->getNumRegions() == 0 && !isMemoryEffectFree(op) &&
           !isa<dgpu::WarpgroupDotOp, dgpu::WarpgroupWaitOp, dgpu::MbarrierWaitOp, dgpu::MbarrierArriveOp, tile::LoadOp,
-               dgpu::BufferLoadOp, tile::DescriptorStoreOp>(op))
+               dgpu::BufferLoadOp>(op))
         reason = ("the loop has other effects, of '" + op->getName().getStringRef() + "'").str();
     });
     return reason;

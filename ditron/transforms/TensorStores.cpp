@@ -13,8 +13,7 @@
 //    and outside of loops that the store is not in. Turns and branches that have nothing to tell wait for nothing.
 // 3. Where the kernel may have stored to the same object by ordinary stores before, a fence of global memory comes first: those and the copy
 //    go different ways to memory.
-// 4. What a loop stores in each turn beside its dots is evicted first from the L2 cache.
-// 5. At the end of the partition: tma_store_wait 0 read, since shared memory must outlive the reads.
+// 4. At the end of the partition: tma_store_wait 0 read, since shared memory must outlive the reads.
 // Stores whose descriptor cannot become a tensor map are left to tile-lower-descriptors.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -87,12 +86,6 @@ private:
     return tile::ReshapeOp::create(builder, tile.getLoc(), type, tile);
   }
 
-  /// True for what a loop stores in each turn beside its dots: more than the cache holds, which shall keep what the dots are fetched from.
-  static bool streamsBesideDots(tile::DescriptorStoreOp store) {
-    return isa<scf::ForOp>(store->getParentOp()) &&
-           llvm::any_of(*store->getBlock(), [](Operation &op) { return isa<tile::DotOp, dgpu::WarpgroupDotOp>(op); });
-  }
-
   void rewrite(tile::DescriptorStoreOp store, bool reusesBuffer, bool overwritesStores) {
     Location loc = store.getLoc();
     Value map = tensorMapFor(store.getDescriptor(), kernel);
@@ -115,8 +108,7 @@ private:
     dgpu::BufferStoreOp::create(builder, loc, asMatrix(builder, store.getValue(), type), buffer, slot);
     dgpu::FenceAsyncOp::create(builder, loc);
     dgpu::BarrierOp::create(builder, loc);
-    const auto evict = streamsBesideDots(store) ? tile::EvictionPolicy::EvictFirst : tile::EvictionPolicy::Normal;
-    dgpu::TmaStoreOp::create(builder, loc, buffer, slot, map, store.getOffsets(), evict);
+    dgpu::TmaStoreOp::create(builder, loc, buffer, slot, map, store.getOffsets(), DenseI32ArrayAttr());
     dgpu::TmaStoreCommitOp::create(builder, loc);
     store.erase();
   }

@@ -1,11 +1,6 @@
 """Attention, backward, for GPUs with tensor copies: what backward.py computes, in persistent programs whose tiles a warp of its own fetches. Both
 kernels keep the operand of their last product in registers, which is why the one for dK and dV computes the transposed scores. Rows of log-sum-exp and of
-delta come with the tiles: they are of other queries in each turn there, and to wait for memory took a quarter of its time.
-
-Where there is memory for them, that one keeps the gradients of the scores, dS^T, and dQ is their product with K: five products instead of seven, for 4 bytes
-of traffic a score. They are those of the query heads of `count` heads of K and V from first_head on, [heads, kept_tiles, kept_keys, BLOCK_M]: what is written
-at a time lies together, since memory takes pieces of 128 bytes with gaps between them at a third of its speed.
-"""
+delta come with the tiles: they are of other queries in each turn there, and to wait for memory took a quarter of its time."""
 import triton
 import triton.language as tl
 
@@ -20,18 +15,12 @@ def tiles_of(ptr, batches, heads, rows, batch, head, row, BLOCK: tl.constexpr, H
                                      block_shape=[1, 1, BLOCK, triton.next_power_of_2(HEAD_DIM)])
 
 
-@triton.jit(do_not_specialize=["first_head", "count"])
-def key_gradients_by_descriptors(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_ptr, delta_ptr, dk_ptr, dv_ptr, first_head, count, row_heads, batches, heads, kv_heads,
-                                 queries, keys, q_batches, q_rows, k_batches, k_rows, q_batch, q_head, q_row, k_batch, k_head, k_row, padded, score_scale, scale,
+@triton.jit
+def key_gradients_by_descriptors(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_ptr, delta_ptr, dk_ptr, dv_ptr, row_heads, batches, heads, kv_heads, queries, keys,
+                                 q_batches, q_rows, k_batches, k_rows, q_batch, q_head, q_row, k_batch, k_head, k_row, padded, score_scale, scale,
                                  CAUSAL: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, window=None,
-                                 soft_cap=None, slopes_ptr=None, query_offsets_ptr=None, key_offsets_ptr=None, score_gradients_ptr=None, kept_rows=0,
-                                 kept_tiles=0, kept_keys=0):
-    """q_batches, q_rows, k_batches, k_rows: batches in memory and rows of each; packed rows are one batch. row_heads: heads of all batches in memory.
-
-    score_gradients_ptr, unless None: where dS^T is kept, of every tile of BLOCK_M queries and BLOCK_N keys of which something is seen; BLOCK_N divides
-    kept_keys, and kept_rows are heads * kept_tiles * kept_keys.
-    """
-    KEEPS: tl.constexpr = score_gradients_ptr is not None
+                                 soft_cap=None, slopes_ptr=None, query_offsets_ptr=None, key_offsets_ptr=None):
+    """q_batches, q_rows, k_batches, k_rows: batches in memory and rows of each; packed rows are one batch. row_heads: heads of all batches in memory."""
     HEAD_BLOCK: tl.constexpr = triton.next_power_of_2(HEAD_DIM)
     q_desc = tiles_of(q_ptr, q_batches, heads, q_rows, q_batch, q_head, q_row, BLOCK_M, HEAD_DIM)
     gradient_desc = tiles_of(gradient_ptr, q_batches, heads, q_rows, q_batch, q_head, q_row, BLOCK_M, HEAD_DIM)
@@ -39,18 +28,16 @@ def key_gradients_by_descriptors(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_p
     v_desc = tiles_of(v_ptr, k_batches, kv_heads, k_rows, k_batch, k_head, k_row, BLOCK_N, HEAD_DIM)
     lse_desc = tl.make_tensor_descriptor(padded_lse_ptr, shape=[row_heads, padded], strides=[padded, 1], block_shape=[1, BLOCK_M])
     delta_desc = tl.make_tensor_descriptor(delta_ptr, shape=[row_heads, padded], strides=[padded, 1], block_shape=[1, BLOCK_M])
-    if KEEPS:
-        kept_desc = tl.make_tensor_descriptor(score_gradients_ptr, shape=[kept_rows, BLOCK_M], strides=[BLOCK_M, 1], block_shape=[BLOCK_N, BLOCK_M])
     if key_offsets_ptr is None:
         dk_desc = tiles_of(dk_ptr, k_batches, kv_heads, k_rows, k_batch, k_head, k_row, BLOCK_N, HEAD_DIM)
         dv_desc = tiles_of(dv_ptr, k_batches, kv_heads, k_rows, k_batch, k_head, k_row, BLOCK_N, HEAD_DIM)
     group = heads // kv_heads
     tiles = tl.cdiv(keys, BLOCK_N)
     # When CAUSAL the first tiles have the most work: first and last ones come by turns.
-    together, steps = share_of_steps(tiles * count, CAUSAL)
+    together, steps = share_of_steps(tiles * batches * kv_heads, CAUSAL)
     for step in tl.range(0, steps, warp_specialize=True):
         item = item_of_step(step, together)
-        batch, kv_head, tile = tile_of_item(item, kv_heads, tiles, CAUSAL, False, first_head)
+        batch, kv_head, tile = tile_of_item(item, kv_heads, tiles, CAUSAL, False)
         query_begin, batch_queries = sequence(query_offsets_ptr, batch, queries)
         key_begin, batch_keys = sequence(key_offsets_ptr, batch, keys)
         first_key = tile * BLOCK_N
@@ -87,10 +74,8 @@ def key_gradients_by_descriptors(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_p
                 scores = changed_scores(scores, score_scale, query_places, key_rows[:, None], slope, soft_cap)
                 factor = 1.0
             powers = tl.exp2(scores * factor - lse_desc.load([row_head, row_begin + first_query]))
-            if CAUSAL or window is not None or KEEPS:
+            if CAUSAL or window is not None:
                 masked = first_query < unmasked
-                if KEEPS:  # keys that are not there have neither gradients nor bounded powers
-                    masked = masked | (first_key + BLOCK_N > batch_keys)
                 if window is not None:
                     masked = masked | (first_query > partial)
                 if masked:
@@ -100,11 +85,8 @@ def key_gradients_by_descriptors(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_p
             gradient = gradient_desc.load([q_place, head, query_begin + first_query, 0]).reshape([BLOCK_M, HEAD_BLOCK])
             products = tl.dot(v, gradient.T)
             dv = tl.dot(powers.to(q_ptr.dtype.element_ty), gradient, dv)
-            slopes = (powers * (products - delta_desc.load([row_head, row_begin + first_query])) * change).to(q_ptr.dtype.element_ty)
-            dk = tl.dot(slopes, q, dk)
-            if KEEPS:
-                kept_head = (batch * kv_heads + kv_head - first_head) * group + turn // turns
-                kept_desc.store([(kept_head * kept_tiles + first_query // BLOCK_M) * kept_keys + first_key, 0], slopes)
+            slopes = powers * (products - delta_desc.load([row_head, row_begin + first_query])) * change
+            dk = tl.dot(slopes.to(q_ptr.dtype.element_ty), q, dk)
         dk = (dk * scale).to(dk_ptr.dtype.element_ty)
         if key_offsets_ptr is None:
             dk_desc.store([batch, kv_head, first_key, 0], dk.reshape([1, 1, BLOCK_N, HEAD_BLOCK]))
@@ -187,30 +169,3 @@ def query_gradient_by_descriptors(q_ptr, k_ptr, v_ptr, gradient_ptr, padded_lse_
             mask = is_row[:, None] & (columns < HEAD_DIM)[None, :]
             places = tl.cast(head, tl.int64) * q_head + (query_begin + first_query + rows).to(tl.int64)[:, None] * q_row + columns[None, :]
             tl.store(dq_ptr + places, dq, mask=mask)
-
-
-@triton.jit(do_not_specialize=["first_head", "count"])
-def query_gradient_of_kept(score_gradients_ptr, k_ptr, dq_ptr, first_head, count, heads, kv_heads, queries, keys, q_batches, q_rows, k_batches, k_rows,
-                           q_batch, q_head, q_row, k_batch, k_head, k_row, kept_rows, kept_tiles, kept_keys, scale, CAUSAL: tl.constexpr, HEAD_DIM: tl.constexpr,
-                           BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, KEPT_N: tl.constexpr, window=None):
-    """dQ of what key_gradients_by_descriptors kept with the same BLOCK_M and BLOCK_N = KEPT_N."""
-    HEAD_BLOCK: tl.constexpr = triton.next_power_of_2(HEAD_DIM)
-    group = heads // kv_heads
-    kept_desc = tl.make_tensor_descriptor(score_gradients_ptr, shape=[kept_rows, BLOCK_M], strides=[BLOCK_M, 1], block_shape=[BLOCK_N, BLOCK_M])
-    k_desc = tiles_of(k_ptr, k_batches, kv_heads, k_rows, k_batch, k_head, k_row, BLOCK_N, HEAD_DIM)
-    dq_desc = tiles_of(dq_ptr, q_batches, heads, q_rows, q_batch, q_head, q_row, BLOCK_M, HEAD_DIM)
-    tiles = tl.cdiv(queries, BLOCK_M)
-    together, steps = share_of_steps(tiles * count * group, CAUSAL)
-    for step in tl.range(0, steps, warp_specialize=True):
-        item = item_of_step(step, together)
-        batch, head, tile = tile_of_item(item, heads, tiles, CAUSAL, True, first_head * group)
-        first_query = tile * BLOCK_M
-        begin, partial, unmasked, end = key_range(first_query, queries, keys, window, CAUSAL, BLOCK_M, KEPT_N)
-        dq = tl.zeros((BLOCK_M, HEAD_BLOCK), dtype=tl.float32)
-        kept_row = (item // tiles * kept_tiles + tile) * kept_keys
-        for first_key in range(begin, end, BLOCK_N):
-            kept = kept_desc.load([kept_row + first_key, 0])
-            k = k_desc.load([batch, head // group, first_key, 0]).reshape([BLOCK_N, HEAD_BLOCK])
-            dq = tl.dot(kept.T, k, dq)
-        dq = (dq * scale).to(dq_ptr.dtype.element_ty)
-        dq_desc.store([batch, head, first_query, 0], dq.reshape([1, 1, BLOCK_M, HEAD_BLOCK]))

@@ -113,17 +113,15 @@ def item_of_step(step, together):
 
 
 @triton.jit
-def tile_of_item(item, heads, tiles, PAIRED: tl.constexpr, LAST_FIRST: tl.constexpr, first=0):
-    """Batch, head and tile of an item. PAIRED: first and last tiles come by turns, of which those at one end have much to do; LAST_FIRST: from the last one on.
-    first: the head of item 0, heads of all batches counted through."""
+def tile_of_item(item, heads, tiles, PAIRED: tl.constexpr, LAST_FIRST: tl.constexpr):
+    """Batch, head and tile of an item. PAIRED: first and last tiles come by turns, of which those at one end have much to do; LAST_FIRST: from the last one on."""
     tile = item % tiles
     if PAIRED:
         if LAST_FIRST:
             tile = tl.where(tile % 2 == 0, tiles - 1 - tile // 2, tile // 2)
         else:
             tile = tl.where(tile % 2 == 0, tile // 2, tiles - 1 - tile // 2)
-    head = first + item // tiles
-    return head // heads, head % heads, tile
+    return item // tiles // heads, item // tiles % heads, tile
 
 
 @triton.jit

@@ -378,21 +378,20 @@ def Dgpu_TmaStoreOp : Dgpu_Op<"tma_store", [MemoryEffects<[MemRead<Dgpu_SharedMe
   let summary = "thread 0 of the partition starts copying a slot to a tile of a tensor";
   let description = [{
     With `warpgroups`, the first thread of warpgroup warpgroups[i] copies the i-th 64 rows instead; boxes then have 64 rows.
-    `evict`: how long the L2 cache shall keep what is written. `box` and `swizzle_bytes`: as of tma_load.
+    `box` and `swizzle_bytes`: as of tma_load.
 
     ```mlir
     dgpu.tma_store %buffer[%x] to %map[%x, %y] : !dgpu.buffer<3 x 64x64 x bf16, #rows>
     ```
   }];
   let arguments = (ins Dgpu_AnyBuffer:$buffer, I32:$slot, Dgpu_TensorMap:$map, Variadic<I32>:$offsets,
-      OptionalAttr<DenseI32ArrayAttr>:$warpgroups,
-      DefaultValuedAttr<Tile_EvictionPolicyAttr, "::ditron::tile::EvictionPolicy::Normal">:$evict,
-      OptionalAttr<DenseI64ArrayAttr>:$box, OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$swizzle_bytes);
+      OptionalAttr<DenseI32ArrayAttr>:$warpgroups, OptionalAttr<DenseI64ArrayAttr>:$box,
+      OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$swizzle_bytes);
   // Of a map whose box is not yet known.
   let builders = [OpBuilder<(ins "::mlir::Value":$buffer, "::mlir::Value":$slot, "::mlir::Value":$map,
-                                "::mlir::ValueRange":$offsets, "::ditron::tile::EvictionPolicy":$evict),
+                                "::mlir::ValueRange":$offsets, "::mlir::DenseI32ArrayAttr":$warpgroups),
                             [{
-    build($_builder, $_state, buffer, slot, map, offsets, ::mlir::DenseI32ArrayAttr(), evict, ::mlir::DenseI64ArrayAttr(), ::mlir::IntegerAttr());
+    build($_builder, $_state, buffer, slot, map, offsets, warpgroups, ::mlir::DenseI64ArrayAttr(), ::mlir::IntegerAttr());
   }]>];
   let assemblyFormat = "$buffer `[` $slot `]` `to` $map `[` $offsets `]` attr-dict `:` qualified(type($buffer))";
   let hasVerifier = 1;

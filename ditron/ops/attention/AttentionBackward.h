@@ -16,12 +16,8 @@ namespace ditron::ops {
 struct AttentionBackwardPlan {
   AttentionPlan keys = {.blockM = 64, .blockN = 64};
   AttentionPlan queries = {.blockM = 64, .blockN = 64};
-  /// The most memory, in MiB, for the gradients of scores, which the first kernel keeps and the second one multiplies: so many heads as
-  /// fit at a time. 0: the second one computes them again. Both by descriptors, rows not packed, the same blockM, and blockN of `queries`
-  /// divides that of `keys`.
-  uint32_t keptMebibytes = 0;
 
-  /// "64x128 warps 8 stages 4 descriptors, 128x64 warps 8 stages 3 descriptors", behind that " kept 2048 MiB".
+  /// "64x128 warps 8 stages 4 descriptors, 128x64 warps 8 stages 3 descriptors"
   std::string text() const;
 };
 /// Reads what text() writes.
@@ -39,38 +35,20 @@ struct AttentionBackwardOperands {
   std::optional<runtime::Pointer> sinks = std::nullopt, dsinks = std::nullopt;
 };
 
-/// A launch for the rows, one for the sinks, then two for each part of the heads. Memory: 8 bytes for each query of each head, and what the plan keeps.
+/// Three kernels, one more for the sinks, and 8 bytes of memory for each query of each head.
 class AttentionBackwardCall {
 public:
   Status enqueue(runtime::Stream &stream) const;
 
-  struct Part {
-    PreparedCall keys, queries;
-  };
-  PreparedCall rows;
+  PreparedCall rows, keys, queries;
   std::optional<PreparedCall> sinks;
-  bool keepsScores = false; ///< Their gradients: `queries` then take them and K.
-  std::vector<Part> parts;  ///< One, unless gradients of scores are kept and not all of them fit.
-};
-
-/// Where gradients of scores are kept, for several calls that follow each other. Not thread-safe.
-class AttentionWorkspace {
-public:
-  /// At least so many elements of 16 bits; what was given before stays for as long as somebody has it.
-  Expected<std::shared_ptr<const runtime::Buffer>> atLeast(runtime::Rank &rank, uint64_t count);
-
-private:
-  std::shared_ptr<const runtime::Buffer> latest;
 };
 
 /// bf16 and fp16, heads of up to 128 elements, V as wide as K; no pages and no transposed V. The other gradients need no sinks: log-sum-exp has them.
-/// Calls with the same workspace must follow each other; a result that is given none has one of its own. Without a plan, one that keeps nothing is taken where
-/// the memory for that cannot be had.
 Expected<AttentionBackwardCall>
 prepareAttentionBackward(runtime::KernelProvider &kernels, runtime::Rank &rank, const AttentionProblem &problem,
                          const AttentionBackwardOperands &operands,
-                         const std::optional<AttentionBackwardPlan> &plan = std::nullopt,
-                         AttentionWorkspace *workspace = nullptr);
+                         const std::optional<AttentionBackwardPlan> &plan = std::nullopt);
 
 } // namespace ditron::ops
 #endif // DITRON_OPS_ATTENTION_ATTENTIONBACKWARD_H

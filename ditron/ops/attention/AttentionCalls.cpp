@@ -132,9 +132,8 @@ Expected<AttentionCalls::Plan> AttentionCalls::makePlan(const AttentionProblem &
 }
 
 Expected<AttentionCalls::Plan> AttentionCalls::makePlan(const AttentionProblem &problem,
-                                                        const AttentionBackwardOperands &operands) {
-  DITRON_ASSIGN_OR_RETURN(AttentionBackwardCall call,
-                          prepareAttentionBackward(*kernels, *rank, problem, operands, std::nullopt, &workspace));
+                                                        const AttentionBackwardOperands &operands) const {
+  DITRON_ASSIGN_OR_RETURN(AttentionBackwardCall call, prepareAttentionBackward(*kernels, *rank, problem, operands));
   const std::vector<Address> addresses = addressesOf(operands);
   Plan plan;
   const auto add = [&](PreparedCall part, const std::vector<std::string_view> &names) -> Status {
@@ -147,15 +146,10 @@ Expected<AttentionCalls::Plan> AttentionCalls::makePlan(const AttentionProblem &
   DITRON_RETURN_IF_ERROR(add(std::move(call.rows), {"out_ptr", "gradient_ptr", "lse_ptr", "query_offsets_ptr"}));
   if (call.sinks)
     DITRON_RETURN_IF_ERROR(add(std::move(*call.sinks), {"sinks_ptr", "dsinks_ptr"}));
-  for (AttentionBackwardCall::Part &part : call.parts) {
-    DITRON_RETURN_IF_ERROR(add(std::move(part.keys), {"q_ptr", "k_ptr", "v_ptr", "gradient_ptr", "dk_ptr", "dv_ptr",
-                                                      "slopes_ptr", "query_offsets_ptr", "key_offsets_ptr"}));
-    if (call.keepsScores)
-      DITRON_RETURN_IF_ERROR(add(std::move(part.queries), {"k_ptr", "dq_ptr"}));
-    else
-      DITRON_RETURN_IF_ERROR(add(std::move(part.queries), {"q_ptr", "k_ptr", "v_ptr", "gradient_ptr", "dq_ptr",
-                                                           "slopes_ptr", "query_offsets_ptr", "key_offsets_ptr"}));
-  }
+  DITRON_RETURN_IF_ERROR(add(std::move(call.keys), {"q_ptr", "k_ptr", "v_ptr", "gradient_ptr", "dk_ptr", "dv_ptr",
+                                                    "slopes_ptr", "query_offsets_ptr", "key_offsets_ptr"}));
+  DITRON_RETURN_IF_ERROR(add(std::move(call.queries), {"q_ptr", "k_ptr", "v_ptr", "gradient_ptr", "dq_ptr",
+                                                       "slopes_ptr", "query_offsets_ptr", "key_offsets_ptr"}));
   return plan;
 }
 

@@ -26,7 +26,7 @@ public:
   /// A call that was not prepared is prepared now, which a capture does not allow.
   Status enqueue(runtime::Stream &stream, const AttentionProblem &problem, const AttentionOperands &operands);
 
-  /// The same of the backward, whose calls share memory: they follow each other.
+  /// The same of the backward, which has memory of its own for each shape: calls of one shape follow each other.
   Status prepareBackward(const AttentionProblem &problem, const AttentionBackwardOperands &operands);
   Status enqueueBackward(runtime::Stream &stream, const AttentionProblem &problem,
                          const AttentionBackwardOperands &operands);
@@ -44,12 +44,11 @@ private:
   Status enqueueIn(KeptPlans<Plan> &kept, runtime::Stream &stream, const AttentionProblem &problem,
                    const Operands &operands);
   Expected<Plan> makePlan(const AttentionProblem &problem, const AttentionOperands &operands) const;
-  Expected<Plan> makePlan(const AttentionProblem &problem, const AttentionBackwardOperands &operands);
+  Expected<Plan> makePlan(const AttentionProblem &problem, const AttentionBackwardOperands &operands) const;
 
   runtime::Rank *rank;
   runtime::KernelProvider *kernels;
   KeptPlans<Plan> forward, backward;
-  AttentionWorkspace workspace;
 };
 
 } // namespace ditron::ops

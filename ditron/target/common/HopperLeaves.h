@@ -68,7 +68,7 @@ public:
                        mlir::Value predicate, tile::EvictionPolicy evict = tile::EvictionPolicy::Normal,
                        bool toCluster = false) = 0;
   virtual void tmaStore(Emitter &e, mlir::Value map, mlir::ValueRange coordinates, mlir::Value shared,
-                        mlir::Value predicate, tile::EvictionPolicy evict = tile::EvictionPolicy::Normal) = 0;
+                        mlir::Value predicate) = 0;
   virtual void tmaStoreCommit(Emitter &e) = 0;
   /// `onlyRead`: until the sources may be overwritten; else until the data is visible.
   virtual void tmaStoreWait(Emitter &e, int pending, bool onlyRead) = 0;

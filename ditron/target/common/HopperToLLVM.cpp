@@ -274,7 +274,7 @@ public:
         int32_t warpgroup = (*warpgroups)[copy.firstRow / layout::wgmmaRows];
         predicate = e.compare(LLVM::ICmpPredicate::eq, target.threadId(e), e.i32(warpgroup * threads));
       }
-      target.hopper()->tmaStore(e, adaptor.getMap().front(), copy.coordinates, copy.shared, predicate, op.getEvict());
+      target.hopper()->tmaStore(e, adaptor.getMap().front(), copy.coordinates, copy.shared, predicate);
     }
     rewriter.eraseOp(op);
     return success();

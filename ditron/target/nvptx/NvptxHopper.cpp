@@ -99,12 +99,6 @@ void NvptxHopper::prefetchMap(Emitter &e, Value map, Value predicate) {
   code.emit(fmt::format("{}prefetch.tensormap [{}];", guard, at));
 }
 
-/// A copy whose text names `policy`, with that of the L2 cache.
-static std::string withPolicy(tile::EvictionPolicy evict, const std::string &copy) {
-  return fmt::format("{{\n.reg .b64 policy;\ncreatepolicy.fractional.L2::{}.b64 policy, 1.0;\n{}\n}}",
-                     evict == tile::EvictionPolicy::EvictFirst ? "evict_first" : "evict_last", copy);
-}
-
 void NvptxHopper::tmaLoad(Emitter &e, Value map, ValueRange coordinates, Value shared, Value bar, Value predicate,
                           tile::EvictionPolicy evict, bool toCluster) {
   PtxAsm code(e);
@@ -116,22 +110,19 @@ void NvptxHopper::tmaLoad(Emitter &e, Value map, ValueRange coordinates, Value s
       guard, coordinates.size(), toCluster ? ".multicast::cluster" : "", isHinted ? ".L2::cache_hint" : "", to, from,
       signal, toCluster ? ", both" : "", isHinted ? ", policy" : "");
   if (isHinted)
-    copy = withPolicy(evict, copy);
+    copy = fmt::format("{{\n.reg .b64 policy;\ncreatepolicy.fractional.L2::{}.b64 policy, 1.0;\n{}\n}}",
+                       evict == tile::EvictionPolicy::EvictFirst ? "evict_first" : "evict_last", copy);
   if (toCluster)
     copy = fmt::format("{{\n.reg .b16 both;\nmov.b16 both, 3;\n{}\n}}", copy);
   code.emit(copy);
 }
 
-void NvptxHopper::tmaStore(Emitter &e, Value map, ValueRange coordinates, Value shared, Value predicate,
-                           tile::EvictionPolicy evict) {
+void NvptxHopper::tmaStore(Emitter &e, Value map, ValueRange coordinates, Value shared, Value predicate) {
   PtxAsm code(e);
   std::string guard = code.guard(predicate), to = tensorOperand(code, map, coordinates),
               from = code.input(inShared(e, shared));
-  const bool isHinted = evict != tile::EvictionPolicy::Normal;
-  const std::string copy =
-      fmt::format("{}cp.async.bulk.tensor.{}d.global.shared::cta.tile.bulk_group{} {}, [{}]{};", guard,
-                  coordinates.size(), isHinted ? ".L2::cache_hint" : "", to, from, isHinted ? ", policy" : "");
-  code.emit(isHinted ? withPolicy(evict, copy) : copy);
+  code.emit(fmt::format("{}cp.async.bulk.tensor.{}d.global.shared::cta.tile.bulk_group {}, [{}];", guard,
+                        coordinates.size(), to, from));
 }
 
 void NvptxHopper::tmaStoreCommit(Emitter &e) { PtxAsm(e).emit("cp.async.bulk.commit_group;"); }
@@ -158,7 +149,9 @@ Value NvptxHopper::matrixDescriptor(Emitter &e, Value shared, int64_t leadingByt
 
 void NvptxHopper::wgmmaFence(Emitter &e) { callIntrinsic(e, "llvm.nvvm.wgmma.fence.sync.aligned", Type(), {}); }
 
-void NvptxHopper::wgmmaCommit(Emitter &e) { callIntrinsic(e, "llvm.nvvm.wgmma.commit_group.sync.aligned", Type(), {}); }
+void NvptxHopper::wgmmaCommit(Emitter &e) {
+  callIntrinsic(e, "llvm.nvvm.wgmma.commit_group.sync.aligned", Type(), {});
+}
 
 namespace {
 /// How wgmma names an operand type.
@@ -218,8 +211,8 @@ SmallVector<Value> NvptxHopper::wgmma(Emitter &e, const WarpgroupDot &dot) {
       modifiers += dot.isAMnMajor ? ", 1" : ", 0";
     if (operand.hasMajorness)
       modifiers += dot.isBMnMajor ? ", 1" : ", 0";
-    sums = code.emit(fmt::format("wgmma.mma_async.sync.aligned.m64n{}k{}.{}.{}.{} {{{}}}, {}, {}, {};", dot.n,
-                                 operand.k, operand.isInteger ? "s32" : "f32", operand.name, operand.name,
+    sums = code.emit(fmt::format("wgmma.mma_async.sync.aligned.m64n{}k{}.{}.{}.{} {{{}}}, {}, {}, {};", dot.n, operand.k,
+                                 operand.isInteger ? "s32" : "f32", operand.name, operand.name,
                                  fmt::join(results, ", "), listA, b, modifiers));
   }
   return sums;

@@ -34,8 +34,8 @@ public:
   void prefetchMap(Emitter &e, mlir::Value map, mlir::Value predicate) override;
   void tmaLoad(Emitter &e, mlir::Value map, mlir::ValueRange coordinates, mlir::Value shared, mlir::Value bar,
                mlir::Value predicate, tile::EvictionPolicy evict, bool toCluster) override;
-  void tmaStore(Emitter &e, mlir::Value map, mlir::ValueRange coordinates, mlir::Value shared, mlir::Value predicate,
-                tile::EvictionPolicy evict) override;
+  void tmaStore(Emitter &e, mlir::Value map, mlir::ValueRange coordinates, mlir::Value shared,
+                mlir::Value predicate) override;
   void tmaStoreCommit(Emitter &e) override;
   void tmaStoreWait(Emitter &e, int pending, bool onlyRead) override;
   void fenceAsync(Emitter &e) override;

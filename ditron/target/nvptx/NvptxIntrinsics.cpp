@@ -146,7 +146,7 @@ FailureOr<SmallVector<Value>> NvptxTargetInfo::intrinsic(Emitter &e, StringRef n
     return Values();
   }
   if (name == "tma_store_2d") {
-    hopperLeaves.tmaStore(e, operands[0], operands.slice(2, 2), operands[1], Value(), tile::EvictionPolicy::Normal);
+    hopperLeaves.tmaStore(e, operands[0], operands.slice(2, 2), operands[1], Value());
     return Values();
   }
   if (name == "bulk_load")

@@ -67,8 +67,7 @@ void SimHopper::tmaLoad(Emitter &e, Value map, ValueRange coordinates, Value sha
            {sim.self(e), map, e.i32(coordinates.size()), array, shared, bar, word(e, predicate), sim.site(e)});
 }
 
-void SimHopper::tmaStore(Emitter &e, Value map, ValueRange coordinates, Value shared, Value predicate,
-                         tile::EvictionPolicy evict) {
+void SimHopper::tmaStore(Emitter &e, Value map, ValueRange coordinates, Value shared, Value predicate) {
   Value array = coordinateArray(e, coordinates);
   sim.call(e, "tma_store",
            {sim.self(e), map, e.i32(coordinates.size()), array, shared, word(e, predicate), sim.site(e)});

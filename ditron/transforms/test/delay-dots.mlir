@@ -201,33 +201,4 @@ module attributes {dgpu.num_warps = 8 : i32, dgpu.threads_per_warp = 32 : i32, d
     }
     return
   }
-
-  // A tile that leaves by a tensor copy tells nobody.
-  // CHECK-LABEL: func.func @stored
-  // CHECK: scf.if
-  // CHECK: tile.descriptor_store
-  // CHECK: scf.for
-  // CHECK: tile.descriptor_store
-  func.func @stored(%n: i32, %d: !tile.desc<128x64xf16>) {
-    %i0 = arith.constant 0 : i32
-    %i1 = arith.constant 1 : i32
-    %zero = arith.constant dense<0.0> : tensor<128x64xf32>
-    %q = dgpu.buffer_alloc : !dgpu.buffer<1 x 128x64 x f16, #q>
-    %v = dgpu.buffer_alloc : !dgpu.buffer<2 x 64x64 x f16, #v>
-    %ev = dgpu.mbarrier_alloc {count = 8 : i32} : !dgpu.mbarriers<2>
-    dgpu.warp_specialize consumer {
-      %r = scf.for %i = %i0 to %n step %i1 iter_args(%acc = %zero) -> (tensor<128x64xf32>) : i32 {
-        %s0 = dgpu.warpgroup_dot %q[%i0], %v[%i0], %zero : !dgpu.buffer<1 x 128x64 x f16, #q>, !dgpu.buffer<2 x 64x64 x f16, #v> -> tensor<128x64xf32>
-        %s = dgpu.warpgroup_wait 0, %s0 : tensor<128x64xf32>
-        %p = arith.truncf %s : tensor<128x64xf32> to tensor<128x64xf16>
-        %o0 = dgpu.warpgroup_dot %p, %v[%i0], %acc : tensor<128x64xf16>, !dgpu.buffer<2 x 64x64 x f16, #v> -> tensor<128x64xf32>
-        %o = dgpu.warpgroup_wait 0, %o0 : tensor<128x64xf32>
-        dgpu.mbarrier_arrive %ev[%i0] : !dgpu.mbarriers<2>
-        tile.descriptor_store %d[%i, %i0], %p : !tile.desc<128x64xf16>, tensor<128x64xf16>
-        scf.yield %o : tensor<128x64xf32>
-      }
-    } producer {
-    }
-    return
-  }
 }

@@ -218,28 +218,4 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
     tile.descriptor_store %e[%i0, %i0], %w : !tile.desc<2x512xi8>, tensor<2x512xi8>
     return
   }
-
-  // What a loop stores in each turn beside its dots leaves the L2 cache first; what comes behind the loop does not.
-  // CHECK-LABEL: func.func @beside_dots
-  // CHECK: tile.dot
-  // CHECK: dgpu.tma_store {{.*}} {evict = #tile.evict<evict_first>}
-  // CHECK: dgpu.tma_store
-  // CHECK-NOT: evict
-  // CHECK: return
-  func.func @beside_dots(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %a: tensor<64x64xf16>, %b: tensor<64x128xf16>, %n: i32 {tile.divisibility = 16 : i64},
-                         %world: !tile.ptr<i64>) attributes {tile.kernel} {
-    %c1 = arith.constant 1 : i64
-    %c64 = arith.constant 64 : i64
-    %i0 = arith.constant 0 : i32
-    %step = arith.constant 64 : i32
-    %zero = arith.constant dense<0.0> : tensor<64x128xf32>
-    %d = tile.make_descriptor %c, [%n, %n], [%c64, %c1] : !tile.ptr<f16>, i32, i32 -> !tile.desc<64x128xf16>
-    scf.for %t = %i0 to %n step %step : i32 {
-      %s = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x128xf16> -> tensor<64x128xf32>
-      %v = arith.truncf %s : tensor<64x128xf32> to tensor<64x128xf16>
-      tile.descriptor_store %d[%t, %i0], %v : !tile.desc<64x128xf16>, tensor<64x128xf16>
-    }
-    tile.descriptor_store %d[%i0, %i0], %b : !tile.desc<64x128xf16>, tensor<64x128xf16>
-    return
-  }
 }

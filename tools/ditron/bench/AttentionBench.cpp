@@ -33,7 +33,7 @@ private:
   Expected<double> backwardError(const AttentionOperands &operands);
   Expected<std::vector<std::string>> plansOf(const ops::AttentionProblem &problem) const;
   /// Of the table's column.
-  int planWidth() const { return options.backward ? 82 : 38; }
+  int planWidth() const { return options.backward ? 66 : 38; }
 
   const AttentionBenchOptions &options;
   std::optional<NormalData> data;

@@ -117,7 +117,6 @@ TEST(Hopper, TensorCopies) {
   leaves.fenceAsync(e);
   leaves.namedBarrier(e, e.i32(1), 128, NamedBarrierKind::Sync);
   leaves.tmaStore(e, kernel.map(), {zero, kernel.number()}, tile, first);
-  leaves.tmaStore(e, kernel.map(), {zero, kernel.number()}, tile, first, tile::EvictionPolicy::EvictFirst);
   leaves.tmaStoreCommit(e);
   leaves.tmaStoreWait(e, 0, /*onlyRead=*/true);
   leaves.tmaStoreWait(e, 0, /*onlyRead=*/false);
