@@ -24,10 +24,9 @@ inline bool hasProducers(mlir::ModuleOp module) {
 struct Ring {
   mlir::Block *block = nullptr;
   llvm::SmallVector<tile::DescriptorLoadOp> loads; ///< At least one.
-  llvm::SmallVector<tile::DescriptorLoadOp>
-      rows; ///< Of other uses, that come with these tiles; the consumer reads them to registers.
-  llvm::SmallVector<tile::LoadOp> gathers; ///< Through pointers; by all threads of the producer.
-  llvm::SmallVector<tile::DotOp> dots;     ///< In program order; in `block` or inside it.
+  llvm::SmallVector<tile::DescriptorLoadOp> rows;  ///< That come with them; the consumer reads these itself.
+  llvm::SmallVector<tile::LoadOp> gathers;         ///< Through pointers; by all threads of the producer.
+  llvm::SmallVector<tile::DotOp> dots;             ///< In program order; in `block` or inside it.
   int64_t slots = 1;
   size_t group = 0;     ///< Rings of one group are loops one after the other, and use the same slots and mbarriers.
   bool isAsync = false; ///< One iteration's dots stay in flight during the next; all of them stand in `block` then.
