@@ -205,17 +205,11 @@ private:
     llvm::DenseSet<Operation *> kept;
     for (Operation *op : plan.producerEffects())
       kept.insert(copies.lookup(op));
-    SmallVector<Operation *> lasts; // at a ring's last load all offsets are known
+    SmallVector<Operation *> lasts;
     SmallVector<Block *> blocks;
     for (const Ring &ring : plan.rings()) {
-      Operation *last = nullptr;
-      SmallVector<Operation *> loads = llvm::to_vector_of<Operation *>(ring.copies());
-      loads.append(ring.gathers.begin(), ring.gathers.end());
-      for (Operation *load : loads)
-        if (Operation *copy = copies.lookup(load); !last || last->isBeforeInBlock(copy))
-          last = copy;
-      lasts.push_back(last);
-      blocks.push_back(last->getBlock());
+      lasts.push_back(copies.lookup(ring.lastLoad()));
+      blocks.push_back(lasts.back()->getBlock());
     }
     for (auto [ring, object, last, cursor] : llvm::zip(plan.rings(), objects, lasts, threadRings(body, blocks))) {
       Location loc = last->getLoc();
@@ -269,10 +263,7 @@ private:
         places[load].slot = object.cursor.slot;
       for (tile::LoadOp load : ring.gathers)
         places[load].slot = object.cursor.slot;
-      Operation *first = ring.block->findAncestorOpInBlock(*ring.dots.front());
-      for (tile::DescriptorLoadOp row : ring.rows)
-        first = row->isBeforeInBlock(first) ? row : first;
-      OpBuilder builder(first);
+      OpBuilder builder(ring.firstRead());
       dgpu::MbarrierWaitOp::create(builder, loc, object.full, object.cursor.slot, object.cursor.parity);
       if (!ring.gathers.empty()) // copies of threads are ordinary writes
         dgpu::FenceAsyncOp::create(builder, loc);

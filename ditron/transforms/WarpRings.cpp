@@ -40,6 +40,19 @@ SmallVector<tile::DescriptorLoadOp> Ring::copies() const {
   return all;
 }
 
+Operation *Ring::lastLoad() const {
+  SmallVector<Operation *> all = llvm::to_vector_of<Operation *>(copies());
+  all.append(gathers.begin(), gathers.end());
+  return *llvm::max_element(all, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+}
+
+Operation *Ring::firstRead() const {
+  Operation *first = block->findAncestorOpInBlock(*dots.front());
+  for (tile::DescriptorLoadOp row : rows)
+    first = row->isBeforeInBlock(first) ? row : first;
+  return first;
+}
+
 int64_t Ring::copiedBytes() const {
   int64_t bytes = 0;
   for (tile::DescriptorLoadOp load : copies())
@@ -375,6 +388,16 @@ void RingPlan::formRings() {
   groupRings();
 }
 
+/// What the producer must compute for a copy. Why it cannot, or nothing.
+static std::string addOffsets(ProducerSlice &slice, tile::DescriptorLoadOp load) {
+  for (Value offset : load.getOffsets())
+    if (std::string reason = slice.addValue(offset); !reason.empty())
+      return "its offset cannot be computed ahead: " + reason;
+  if (std::string reason = slice.addTokensOf(load.getDescriptor()); !reason.empty())
+    return "its wait cannot be run ahead: " + reason;
+  return {};
+}
+
 /// Why a row cannot come with the tiles of a ring, or nothing.
 std::string RingPlan::whyNotCopiedWith(tile::DescriptorLoadOp row, const Ring &ring) {
   if (std::string reason = whyNotCopiedAhead(row); !reason.empty())
@@ -382,20 +405,11 @@ std::string RingPlan::whyNotCopiedWith(tile::DescriptorLoadOp row, const Ring &r
   if (bufferOf(row, 1).getSlotBytes() % layout::copyAlignment(/*swizzleBytes=*/0) != 0)
     return "rows of less than 128 bytes do not lie one behind the other in a ring";
   ProducerSlice trial = slice; // what a row needs must not keep the tiles from their ring
-  for (Value offset : row.getOffsets())
-    if (std::string reason = trial.addValue(offset); !reason.empty())
-      return "its offset cannot be computed ahead: " + reason;
-  if (std::string reason = trial.addTokensOf(row.getDescriptor()); !reason.empty())
-    return "its wait cannot be run ahead: " + reason;
-  Operation *wait = ring.block->findAncestorOpInBlock(*ring.dots.front()), *copy = row;
-  SmallVector<Operation *> loads = llvm::to_vector_of<Operation *>(ring.copies());
-  loads.append(ring.gathers.begin(), ring.gathers.end());
-  for (Operation *load : loads)
-    copy = copy->isBeforeInBlock(load) ? load : copy;
-  for (tile::DescriptorLoadOp read : ring.rows)
-    wait = read->isBeforeInBlock(wait) ? read : wait;
-  wait = row->isBeforeInBlock(wait) ? row : wait;
-  if (wait->isBeforeInBlock(copy) && mayWaitBetween(wait, copy))
+  if (std::string reason = addOffsets(trial, row); !reason.empty())
+    return reason;
+  Ring both = ring;
+  both.rows.push_back(row);
+  if (both.firstRead()->isBeforeInBlock(both.lastLoad()) && mayWaitBetween(both.firstRead(), both.lastLoad()))
     return "a loop or wait stands between it and the tiles of its block";
   return {};
 }
@@ -510,11 +524,8 @@ std::string RingPlan::collectSlice() {
     auto load = dyn_cast<tile::DescriptorLoadOp>(op);
     if (!load)
       continue;
-    for (Value offset : load.getOffsets())
-      if (std::string reason = slice.addValue(offset); !reason.empty())
-        return "its offset cannot be computed ahead: " + reason;
-    if (std::string reason = slice.addTokensOf(load.getDescriptor()); !reason.empty())
-      return "its wait cannot be run ahead: " + reason;
+    if (std::string reason = addOffsets(slice, load); !reason.empty())
+      return reason;
     if (std::string reason = slice.addControlAround(load); !reason.empty())
       return "its control flow cannot be run ahead: " + reason;
   }

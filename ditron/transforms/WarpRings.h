@@ -33,6 +33,10 @@ struct Ring {
 
   /// What tensor copies bring: `loads` and `rows`.
   llvm::SmallVector<tile::DescriptorLoadOp> copies() const;
+  /// Where the producer copies them: at the last load of the block all offsets are known.
+  mlir::Operation *lastLoad() const;
+  /// What the consumer waits for a slot in front of: the first dot, or what has it inside, or the first row.
+  mlir::Operation *firstRead() const;
   int64_t slotBytes() const;
   /// Those that tensor copies bring.
   int64_t copiedBytes() const;

@@ -57,7 +57,7 @@ public:
   Expected<AttentionBackwardCall> prepare(const AttentionBackwardPlan &plan) {
     padded = problem.packedQueries ? *problem.packedQueries + problem.batch * rowPadding : problem.queries;
     padded = ceilDivide(padded, rowPadding) * rowPadding;
-    const int64_t rows = padded * problem.heads * (problem.packedQueries ? 1 : problem.batch);
+    const int64_t rows = padded * rowHeads();
     DITRON_ASSIGN_OR_RETURN(runtime::Buffer lse, rank.allocate(DataType::F32, rows, "padded log-sum-exp"));
     DITRON_ASSIGN_OR_RETURN(runtime::Buffer delta, rank.allocate(DataType::F32, rows, "delta"));
     paddedLse = lse.pointer();
@@ -77,6 +77,9 @@ public:
   }
 
 private:
+  /// Rows of `padded` elements.
+  int64_t rowHeads() const { return problem.heads * (problem.packedQueries ? 1 : problem.batch); }
+
   Expected<PreparedCall> prepareRows() {
     constexpr int64_t blockM = 32;
     KernelCall call;
@@ -114,7 +117,7 @@ private:
     KernelCall call = products(plan, "key_gradients", ceilDivide(problem.keys, plan.blockN), problem.kvHeads);
     call.arguments.insert(call.arguments.end(), {{"dk_ptr", operands.dk}, {"dv_ptr", operands.dv}});
     if (plan.movement == AttentionMovement::Descriptors)
-      call.arguments.push_back({"row_heads", problem.heads * (problem.packedQueries ? 1 : problem.batch)});
+      call.arguments.push_back({"row_heads", rowHeads()});
     return PreparedCall::create(kernels, rank, call);
   }
 
