@@ -19,8 +19,8 @@ of so many programs, which go over the same keys beside each other, a tile of ro
     program 0: item 0, tiles 0-1 of item 1             program 1: tiles 2-3 of item 1, item 2
 
 A program that goes on with another item waits for memory once more before it reads: for Q, and until the first tiles are there; about as long as it reads a
-tile. So without EVEN, where P is enough for as many programs for each item, n, items are cut into n shares, one item a program, unless some program reads more
-than one tile more by that. With P = 6 and the same items n is 2, shares have 4 and 2 tiles; evenly cut they had 3 or 4, and program 2 had two items:
+tile. So without EVEN, where P is enough for as many programs for each item, n, items are cut into n shares, or as few as are no larger, one item a
+program, unless some program reads more than one tile more by that. With P = 6 and the same items n is 2, shares have 4 and 2 tiles; evenly cut they had 3 or 4, and program 2 had two items:
 
     programs 0, 1: item 0             programs 2, 3: item 1             programs 4, 5: item 2
 
@@ -92,6 +92,12 @@ def program_of(tile, total_tiles, programs):
 
 
 @triton.jit
+def shares_of_item(tiles, per_item):
+    """How many of an item's per_item programs have tiles of it: as few as read no more for it, each, than all would, for fewer parts are combined sooner."""
+    return tl.cdiv(tiles, max(tl.cdiv(tiles, per_item), 1))
+
+
+@triton.jit
 def share_of_item(program, per_item, ends, tiles, items, BATCH: tl.constexpr):
     """The tiles of a program where each item has per_item programs of its own: the first one, and the end. Programs beyond have none."""
     sequences = tl.arange(0, BATCH)
@@ -99,7 +105,7 @@ def share_of_item(program, per_item, ends, tiles, items, BATCH: tl.constexpr):
     sequence = item // items
     own_tiles = tl.sum(tl.where(sequences == sequence, tiles, 0), axis=0)
     begin = tl.max(tl.where(sequences < sequence, ends, 0), axis=0) + item % items * own_tiles
-    shares = max(min(per_item, own_tiles), 1)
+    shares = max(shares_of_item(own_tiles, per_item), 1)
     share = program % per_item
     return begin + first_tile_of(min(share, shares), own_tiles, shares), begin + first_tile_of(min(share + 1, shares), own_tiles, shares)
 
@@ -225,22 +231,20 @@ def values_of_parts(parts_ptr, first_program, stride, first, parts, rows, VALUE_
 def combine_parts(parts_ptr, sums_ptr, first_program, stride, parts, rows, VALUE_BLOCK: tl.constexpr, BLOCK_M: tl.constexpr, ROWS: tl.constexpr,
                   PARTS: tl.constexpr):
     """The parts of an item, PARTS of them at a time, each weighted by its sum: [ROWS, VALUE_BLOCK] and logarithms [ROWS]."""
-    row = tl.arange(0, ROWS)
-    # The first ones are on their way with the sums.
-    values = values_of_parts(parts_ptr, first_program, stride, 0, parts, rows, VALUE_BLOCK, BLOCK_M, ROWS, PARTS)
     largest = tl.full((ROWS,), float("-inf"), dtype=tl.float32)
-    for first in range(0, parts, 4 * PARTS):
-        logs = logs_of_parts(sums_ptr, first_program, stride, first, parts, rows, BLOCK_M, ROWS, 4 * PARTS)
-        largest = tl.maximum(largest, tl.max(logs, axis=0))
-    finite = tl.where(largest == float("-inf"), 0.0, largest)
     total = tl.zeros((ROWS,), dtype=tl.float32)
     value = tl.zeros((ROWS, VALUE_BLOCK), dtype=tl.float32)
     for first in range(0, parts, PARTS):
-        if first > 0:
-            values = values_of_parts(parts_ptr, first_program, stride, first, parts, rows, VALUE_BLOCK, BLOCK_M, ROWS, PARTS)
-        weights = tl.exp2(logs_of_parts(sums_ptr, first_program, stride, first, parts, rows, BLOCK_M, ROWS, PARTS) - finite[None, :])
-        total += tl.sum(weights, axis=0)
-        value += tl.sum(values * weights[:, :, None], axis=0)
+        # Both are asked for before either is there: nothing else runs meanwhile, and a turn waits for memory once.
+        values = values_of_parts(parts_ptr, first_program, stride, first, parts, rows, VALUE_BLOCK, BLOCK_M, ROWS, PARTS)
+        logs = logs_of_parts(sums_ptr, first_program, stride, first, parts, rows, BLOCK_M, ROWS, PARTS)
+        higher = tl.maximum(largest, tl.max(logs, axis=0))
+        finite = tl.where(higher == float("-inf"), 0.0, higher)
+        weights = tl.exp2(logs - finite[None, :])
+        rescale = tl.exp2(largest - finite)
+        total = total * rescale + tl.sum(weights, axis=0)
+        value = value * rescale[:, None] + tl.sum(values * weights[:, :, None], axis=0)
+        largest = higher
     some = tl.where(total == 0.0, 1.0, total)
     return value / some[:, None], largest + tl.log2(some)
 
@@ -360,7 +364,7 @@ def attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_pt
             item_begin = next_tile - first_tile
             if total_tiles < 0:
                 first_program = (-1 - total_tiles) // programs * programs
-                parts = min(programs, tiles)
+                parts = shares_of_item(tiles, programs)
             else:
                 first_program = program_of(item_begin, total_tiles, programs)
                 parts = program_of(item_begin + tiles - 1, total_tiles, programs) - first_program + 1
