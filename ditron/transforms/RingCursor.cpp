@@ -38,8 +38,19 @@ public:
 
   /// The cursor behind a block that it enters with.
   RingCursor thread(Block *block, RingCursor cursor) {
-    if (const auto *found = llvm::find(blocks, block); found != blocks.end()) {
-      cursors[found - blocks.begin()] = cursor;
+    if (llvm::is_contained(blocks, block)) {
+      int64_t uses = llvm::count(blocks, block);
+      for (auto [member, own] : llvm::zip(blocks, cursors)) {
+        if (member != block)
+          continue;
+        own = cursor;
+        if (--uses > 0) {
+          // Before all that the block does: where in it the next use stands is not known here.
+          OpBuilder builder(block->getParentOp()->getContext());
+          builder.setInsertionPointAfterValue(cursor.parity);
+          cursor = advance(builder, loc, cursor, slots);
+        }
+      }
       if (block == top) // runs once
         return cursor;
       OpBuilder builder(block->getTerminator());

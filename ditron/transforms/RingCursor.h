@@ -16,9 +16,9 @@ struct RingCursor {
   mlir::Value slot, parity;
 };
 
-/// The cursors at the beginnings of `blocks`, for a ring of `slots` of which a run of one of them uses one. It starts at slot 0, parity 0
-/// at the beginning of `top`, which contains them, moves on at the end of each run of a block, and is carried through all scf.for and
-/// scf.if around. Those are replaced by others with more values; blocks stay. No block contains another one.
+/// The cursors at the beginnings of `blocks`, for a ring of `slots` of which a run of one of them uses one; a block that is named several times
+/// uses as many, one after the other. It starts at slot 0, parity 0 at the beginning of `top`, which contains them, moves on with each use, and
+/// is carried through all scf.for and scf.if around. Those are replaced by others with more values; blocks stay. No block contains another one.
 llvm::SmallVector<RingCursor> threadRing(mlir::Block *top, llvm::ArrayRef<mlir::Block *> blocks, int64_t slots,
                                          mlir::Location loc);
 

@@ -152,21 +152,26 @@ private:
     SmallVector<RingObjects *> first(plan.numGroups());
     for (auto [ring, object] : llvm::zip(plan.rings(), objects)) {
       Location loc = ring.loads.front().getLoc();
-      if (const RingObjects *shared = first[ring.group]) {
+      SmallVector<tile::DescriptorLoadOp> ofRing = ring.copies();
+      const auto addBuffers = [&](RingObjects &to) { // a ring of the group may have more rows than those before it
+        for (size_t i = to.buffers.size(); i < ofRing.size(); ++i) {
+          auto descriptor = cast<tile::DescriptorType>(ofRing[i].getDescriptor().getType());
+          dgpu::BufferType type = copyBufferType(descriptor, ring.slots);
+          to.buffers.push_back(dgpu::BufferAllocOp::create(top, ofRing[i].getLoc(), type, IntegerAttr()));
+        }
+      };
+      if (RingObjects *shared = first[ring.group]) {
+        addBuffers(*shared);
         object = *shared;
       } else {
-        for (tile::DescriptorLoadOp load : ring.copies()) {
-          auto descriptor = cast<tile::DescriptorType>(load.getDescriptor().getType());
-          dgpu::BufferType type = copyBufferType(descriptor, ring.slots);
-          object.buffers.push_back(dgpu::BufferAllocOp::create(top, load.getLoc(), type, IntegerAttr()));
-        }
+        addBuffers(object);
         auto type = dgpu::MbarriersType::get(kernel.getContext(), ring.slots);
         const int arrivals = ring.gathers.empty() ? 1 : 1 + plan.producerWarps() * lanes;
         object.full = dgpu::MbarrierAllocOp::create(top, loc, type, arrivals, /*cluster=*/false, IntegerAttr());
         object.empty = dgpu::MbarrierAllocOp::create(top, loc, type, warps, isShared(ring), IntegerAttr());
         first[ring.group] = &object;
       }
-      for (auto [load, buffer] : llvm::zip(ring.copies(), object.buffers)) {
+      for (auto [load, buffer] : llvm::zip(ofRing, object.buffers)) {
         const MapUse use = llvm::is_contained(ring.rows, load) ? MapUse::Plain
                            : sharedLoads.contains(load)        ? MapUse::SharedDotOperands
                                                                : MapUse::DotOperands;

@@ -22,6 +22,8 @@
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace ditron::transforms {
@@ -385,7 +387,7 @@ void RingPlan::formRings() {
     ring.slots = slotsWanted(ring);
   for (Ring &ring : plannedRings)
     ring.isAsync = ring.slots > 1 && dotsMayStayInFlight(ring.block);
-  groupRings();
+  groupRings(/*inOneBlock=*/false);
 }
 
 /// What the producer must compute for a copy. Why it cannot, or nothing.
@@ -435,34 +437,53 @@ void RingPlan::addRows() {
   }
 }
 
-/// True if the rings have the same tiles in loops of which one is over when the other one begins.
-static bool canShareSlots(const Ring &a, const Ring &b) {
-  auto first = dyn_cast<scf::ForOp>(a.block->getParentOp()), second = dyn_cast<scf::ForOp>(b.block->getParentOp());
+/// True if the rings have buffers of the same types for as many copies as both have.
+static bool haveTheSameBuffers(ArrayRef<tile::DescriptorLoadOp> a, ArrayRef<tile::DescriptorLoadOp> b) {
+  return llvm::all_of(llvm::zip(a, b), [](auto loads) {
+    auto [one, other] = loads;
+    return bufferOf(one, 1) == bufferOf(other, 1);
+  });
+}
+
+/// True if ring `a` is over when `b` begins, in each run of the block in which both stand.
+static bool comesBeforeInBlock(const Ring &a, const Ring &b) {
+  Operation *firstLoad = *llvm::min_element(
+      b.loads, [](tile::DescriptorLoadOp one, tile::DescriptorLoadOp other) { return one->isBeforeInBlock(other); });
+  return llvm::all_of(
+      a.dots, [&](tile::DotOp dot) { return a.block->findAncestorOpInBlock(*dot)->isBeforeInBlock(firstLoad); });
+}
+
+/// True if the rings have the same tiles, perhaps beside other rows, and one is over when the other one begins: in loops of which one follows
+/// the other, or, if `inOneBlock`, in one block, as what two phases of a kernel keep beside their loops.
+static bool canShareSlots(const Ring &a, const Ring &b, bool inOneBlock) {
   if (!a.gathers.empty() || !b.gathers.empty())
     return false; // whose arrivals are counted loop by loop
-  if (!first || !second || first->isAncestor(second) || second->isAncestor(first) || a.slots != b.slots ||
-      a.loads.size() != b.loads.size() || isForInnerLoops(a) != isForInnerLoops(b))
+  if (a.slots != b.slots || a.loads.size() != b.loads.size() || !haveTheSameBuffers(a.loads, b.loads) ||
+      !haveTheSameBuffers(a.rows, b.rows))
     return false;
-  return a.rows.size() == b.rows.size() && llvm::all_of(llvm::zip(a.copies(), b.copies()), [](auto loads) {
-           auto [one, other] = loads;
-           return bufferOf(one, 1) == bufferOf(other, 1);
-         });
+  if (a.block == b.block)
+    return inOneBlock && comesBeforeInBlock(a, b);
+  auto first = dyn_cast<scf::ForOp>(a.block->getParentOp()), second = dyn_cast<scf::ForOp>(b.block->getParentOp());
+  return first && second && !first->isAncestor(second) && !second->isAncestor(first) &&
+         isForInnerLoops(a) == isForInnerLoops(b);
 }
 
 /// Loops over the same tiles, one masked and one not, would take shared memory twice. A cluster's blocks must go through a ring in step,
 /// which is asked loop by loop: no groups there.
-void RingPlan::groupRings() {
+void RingPlan::groupRings(bool inOneBlock) {
   const bool hasClusters =
       kernel
           .walk([](scf::ForOp loop) {
             return loop->hasAttr("tile.cluster_blocks") ? WalkResult::interrupt() : WalkResult::advance();
           })
           .wasInterrupted();
+  groups = 0;
   for (Ring &ring : plannedRings) {
     ring.group = groups;
     for (size_t group = 0; group < groups && !hasClusters && ring.group == groups; ++group)
-      if (llvm::all_of(ArrayRef(plannedRings.begin(), &ring),
-                       [&](const Ring &other) { return other.group != group || canShareSlots(other, ring); }))
+      if (llvm::all_of(ArrayRef(plannedRings.begin(), &ring), [&](const Ring &other) {
+            return other.group != group || canShareSlots(other, ring, inOneBlock);
+          }))
         ring.group = group;
     groups = std::max(groups, ring.group + 1);
   }
@@ -609,13 +630,15 @@ int64_t RingPlan::bytesOfStores() {
 bool RingPlan::fitSlots() {
   const int64_t others = bytesOfStores() + reservedBytes;
   auto total = [&] {
-    int64_t bytes = others;
-    llvm::SmallDenseSet<size_t> counted;
+    // Rings of a group have the same tiles; one of them may have more rows.
+    SmallVector<int64_t> ofGroups(groups);
     for (const Ring &ring : plannedRings)
-      if (counted.insert(ring.group).second)
-        bytes += ring.slots * ring.slotBytes();
-    return bytes;
+      ofGroups[ring.group] = std::max(ofGroups[ring.group], ring.slots * ring.slotBytes());
+    return std::accumulate(ofGroups.begin(), ofGroups.end(), others);
   };
+  // The next phase's tiles could come while the last one's are still read; that is worth less than slots of a loop.
+  if (total() > limitBytes)
+    groupRings(/*inOneBlock=*/true);
   while (total() > limitBytes) {
     // What serves loops inside is waited for least often, and gives up its second slot first.
     auto order = [](const Ring &ring) { return std::pair(ring.slots > 1 && isForInnerLoops(ring), ring.slots); };

@@ -28,7 +28,7 @@ struct Ring {
   llvm::SmallVector<tile::LoadOp> gathers;         ///< Through pointers; by all threads of the producer.
   llvm::SmallVector<tile::DotOp> dots;             ///< In program order; in `block` or inside it.
   int64_t slots = 1;
-  size_t group = 0;     ///< Rings of one group are loops one after the other, and use the same slots and mbarriers.
+  size_t group = 0;     ///< Rings of one group come one after the other, and use the same slots and mbarriers.
   bool isAsync = false; ///< One iteration's dots stay in flight during the next; all of them stand in `block` then.
 
   /// What tensor copies bring: `loads` and `rows`.
@@ -84,7 +84,7 @@ private:
   void findGathers();
   void formRings();
   void addRows();
-  void groupRings();
+  void groupRings(bool inOneBlock);
   bool dotsMayStayInFlight(mlir::Block *block) const;
   bool isFetched(mlir::Value operand) const;
   std::string collectSlice();
