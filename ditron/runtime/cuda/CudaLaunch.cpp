@@ -289,13 +289,15 @@ Status CudaDevice::enqueue(FunctionRef function, const runtime::Kernel &kernel, 
   const auto shared = static_cast<unsigned>(kernel.artifact().sharedBytes);
   void **parameters = launch.values();
   Result result;
-  if (config.cooperative) {
+  // A kernel that waits by itself for those before it starts while they end: their last blocks and its start run beside each other.
+  const bool startsEarly = driver.launchKernelEx && !config.cooperative && kernels->waitsByItself(kernel);
+  if (config.cooperative || startsEarly) {
     if (!driver.launchKernelEx)
       return unsupported(
           fmt::format("kernel '{}': cooperative launches need a driver of version 520 or newer", kernel.name()));
     LaunchAttribute attribute = {};
-    attribute.id = launchAttributeCooperative;
-    attribute.value.cooperative = 1;
+    attribute.id = startsEarly ? launchAttributeProgrammaticSerialization : launchAttributeCooperative;
+    attribute.value.flag = 1;
     const LaunchConfiguration configuration = {grid[0], grid[1], grid[2], threads, 1, 1, shared, stream, &attribute, 1};
     result = driver.launchKernelEx(&configuration, function, parameters, nullptr);
   } else {

@@ -160,13 +160,14 @@ struct LaunchAttribute {
   char padding[4];
   union {
     char bytes[64];
-    int cooperative;
+    int flag;
     struct {
       unsigned x, y, z;
     } cluster;
   } value;
 };
-constexpr int launchAttributeCooperative = 2, launchAttributeClusterDimension = 4;
+constexpr int launchAttributeCooperative = 2, launchAttributeClusterDimension = 4,
+              launchAttributeProgrammaticSerialization = 6;
 static_assert(sizeof(LaunchAttribute) == 72);
 
 /// CUlaunchConfig

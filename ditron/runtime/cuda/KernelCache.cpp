@@ -108,6 +108,12 @@ uint32_t KernelCache::blocksPerMultiprocessor(const runtime::Kernel &kernel) {
   return found == kernels.end() ? 1 : found->second.blocksPerMultiprocessor;
 }
 
+bool KernelCache::waitsByItself(const runtime::Kernel &kernel) {
+  std::lock_guard lock(mutex);
+  const auto found = kernels.find(kernel.identity());
+  return found != kernels.end() && found->second.waitsByItself;
+}
+
 Expected<FunctionRef> KernelCache::function(const runtime::Kernel &kernel, bool *isNew) {
   std::lock_guard lock(loading);
   if (FunctionRef found = find(kernel))
@@ -137,6 +143,8 @@ Expected<FunctionRef> KernelCache::function(const runtime::Kernel &kernel, bool 
                                                         artifact.sharedBytes) == success)
     loaded.blocksPerMultiprocessor = static_cast<uint32_t>(std::max(blocks, 1));
   loaded.mayWait = artifact.codeKind != ArtifactCode::Ptx || readsWhatOthersWrite(kernel.image().code);
+  loaded.waitsByItself =
+      artifact.codeKind == ArtifactCode::Ptx && kernel.image().code.find("griddepcontrol.wait") != std::string::npos;
   {
     std::lock_guard mapLock(mutex);
     kernels.emplace(kernel.identity(), std::move(loaded));

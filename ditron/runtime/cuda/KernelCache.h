@@ -39,6 +39,8 @@ public:
   bool mayWait(const runtime::Kernel &kernel);
   /// Blocks of a loaded kernel that loops over programs that a multiprocessor holds at once; of others 1. Asked once, at the load.
   uint32_t blocksPerMultiprocessor(const runtime::Kernel &kernel);
+  /// Whether the kernel, which is loaded, waits by itself for those that it depends on, so that its launch need not: it calls gdc_wait.
+  bool waitsByItself(const runtime::Kernel &kernel);
   /// A kernel of StreamKernels.h.
   Expected<FunctionRef> streamFunction(const char *name);
   void abandon() { abandoned = true; }
@@ -48,7 +50,7 @@ private:
     runtime::Kernel kernel; ///< Keeps the key of the map unique.
     ModuleRef module = nullptr;
     FunctionRef function = nullptr;
-    bool isReady = false, mayWait = true;
+    bool isReady = false, mayWait = true, waitsByItself = false;
     uint32_t blocksPerMultiprocessor = 1;
   };
   Expected<ModuleRef> loadModule(std::string_view name, const std::string &ptx);

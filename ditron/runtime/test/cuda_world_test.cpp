@@ -428,6 +428,20 @@ TEST(CudaWorld, CooperativeLaunchThatDoesNotFit) {
   EXPECT_THAT(status.message(), AllOf(HasSubstr("265 blocks"), HasSubstr("264 at once")));
 }
 
+TEST(CudaWorld, AKernelThatWaitsByItselfStartsWhileThoseBeforeItEnd) {
+  auto world = makeWorld(1);
+  SymmetricBuffer words = *world->allocateSymmetric(DataType::I64, 2, "words");
+  const Kernel early = makeKernel("store", {{"p0", "*i64", 8, 1}, {"p1", "i64", 8, 1}}, 0,
+                                  std::string(testPtx) + "// griddepcontrol.wait;\n");
+  Stream &stream = world->rank(0).stream();
+  ASSERT_TRUE(ok(stream.launch(storeKernel(), {}, {words.on(0), int64_t(1)})));
+  (void)takeLog();
+  ASSERT_TRUE(ok(stream.launch(early, {}, {words.on(0), int64_t(2)})));
+  ASSERT_TRUE(ok(stream.launch(storeKernel(), {}, {words.on(0) + 1, int64_t(3)})));
+  EXPECT_THAT(takeLog(), testing::ContainsRegex("cuLaunchKernelEx.store .*\ncuLaunchKernel.store "));
+  EXPECT_TRUE(ok(stream.synchronize()));
+}
+
 TEST(CudaWorld, ClustersThatDoNotFillTheGrid) {
   auto world = makeWorld(1);
   SymmetricBuffer words = *world->allocateSymmetric(DataType::I64, 2, "words");

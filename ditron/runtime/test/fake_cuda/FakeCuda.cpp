@@ -890,7 +890,7 @@ Result cuLaunchKernelEx(const LaunchConfiguration *launch, FunctionRef function,
   Lock lock(state().mutex);
   bool cooperative = false;
   for (unsigned i = 0; i < launch->numAttributes; ++i)
-    cooperative |= launch->attributes[i].id == launchAttributeCooperative && launch->attributes[i].value.cooperative;
+    cooperative |= launch->attributes[i].id == launchAttributeCooperative && launch->attributes[i].value.flag;
   return launchFunction(function, "cuLaunchKernelEx", launch->gridX * launch->gridY * launch->gridZ, launch->blockX,
                         launch->sharedBytes, cooperative, launch->stream, parameters);
 }
