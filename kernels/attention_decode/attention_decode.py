@@ -34,6 +34,7 @@ by packets (kernels/collectives/packets.py), item by item, and each combines wha
 import triton
 import triton.language as tl
 import triton_dist.language as dl
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 from triton_dist.language.extra.language_extra import __syncthreads, ld, ld_vector, num_threads, st, st_vector, tid
 
 from ..attention.scores import LN2, LOG2E, changed_scores, softmax_begin, softmax_turn
@@ -387,13 +388,18 @@ def attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_pt
 def attention_decode(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_ptr, sinks_ptr, parts_ptr, sums_ptr, counter_ptr, batch, kv_heads, group,
                      queries, stride_page, stride_row, stride_head, stride_table, value_page, value_row, value_head, score_scale, window, soft_cap,
                      HEAD_DIM: tl.constexpr, VALUE_DIM: tl.constexpr, VALUES_IN_KEYS: tl.constexpr, PAGE_SIZE: tl.constexpr, BATCH: tl.constexpr,
-                     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, ROWS: tl.constexpr, PARTS: tl.constexpr, EVEN: tl.constexpr):
+                     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, ROWS: tl.constexpr, PARTS: tl.constexpr, EVEN: tl.constexpr,
+                     STARTS_EARLY: tl.constexpr):
     """The whole on one GPU. lse_ptr: natural logarithms of the sums, fp32 [batch, heads, queries], or None; sinks_ptr: fp32 [heads], or None. window
     and soft_cap, with the factor log2(e), may be None.
 
     parts_ptr, sums_ptr: fp32 [2 programs, BLOCK_M, VALUE_DIM up to a power of two] and [2 programs, BLOCK_M]; counter_ptr: i32 [programs], zeros before and
     after a call. BATCH: a power of two that is not below the sequences; ROWS, PARTS: rows and parts of an item that are combined at a time, powers of two.
+    STARTS_EARLY: its blocks take their places while the kernel before it ends, on GPUs that can do that.
     """
+    if STARTS_EARLY:
+        gdc_launch_dependents()
+        gdc_wait()
     attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_ptr, sinks_ptr, parts_ptr, sums_ptr, counter_ptr, batch, kv_heads, group,
                     queries, stride_page, stride_row, stride_head, stride_table, value_page, value_row, value_head, score_scale, window, soft_cap,
                     HEAD_DIM, VALUE_DIM, VALUES_IN_KEYS, PAGE_SIZE, BATCH, BLOCK_M, BLOCK_N, ROWS, PARTS, EVEN, None, 0, 0, 0, 1)

@@ -1,6 +1,8 @@
 //===- AttentionDecode.cpp - Attention of few queries over many keys, on one GPU --------------------------------------------===//
 #include "ditron/ops/attention_decode/AttentionDecode.h"
 
+#include "ditron/support/TargetName.h"
+
 namespace ditron::ops {
 
 namespace {
@@ -14,6 +16,7 @@ Expected<PreparedCall> prepareIn(const DecodeWorkspace &workspace, runtime::Kern
   call.kernel = "attention_decode";
   call.arguments.insert(call.arguments.end(), {{"out_ptr", operands.out},
                                                {"lse_ptr", orNone(operands.lse)},
+                                               {"STARTS_EARLY", hasTensorCopies(kernels.target())},
                                                {"window", problem.window ? runtime::Argument(*problem.window)
                                                                          : runtime::Argument(runtime::None())}});
   return PreparedCall::create(kernels, rank, call);

@@ -22,8 +22,8 @@ constexpr int64_t leastRows = 16, mostRows = 64, mostSums = 16384;
 constexpr int64_t mostHeadDim = 256, mostLatentDim = 1024;
 /// Of the sequences' lengths, which every program adds up.
 constexpr int64_t mostBatch = 4096;
-/// Elements of parts that are combined at a time: 128 registers of each of 128 threads, when the loop over keys needs none any more.
-constexpr int64_t combinedElements = 16384;
+/// Elements of parts that are combined at a time.
+constexpr int64_t combinedElements = 8192;
 
 int64_t rowsOfItem(const DecodeProblem &problem) { return problem.heads / problem.kvHeads * problem.queries; }
 
