@@ -43,7 +43,8 @@ scf::ForOp addLoopArguments(scf::ForOp loop, ValueRange inits) {
 }
 
 /// All operations of the body, and the carried values, that something visible depends on.
-static void markNeeded(scf::ForOp loop, llvm::DenseSet<Operation *> &neededOps, llvm::DenseSet<unsigned> &neededArgs) {
+static void markNeeded(scf::ForOp loop, bool keepsScalars, llvm::DenseSet<Operation *> &neededOps,
+                       llvm::DenseSet<unsigned> &neededArgs) {
   SmallVector<Value> worklist;
   auto need = [&](Operation *op) {
     // Of nested operations the one in the body counts, with everything inside it.
@@ -60,7 +61,7 @@ static void markNeeded(scf::ForOp loop, llvm::DenseSet<Operation *> &neededOps, 
     if (!isMemoryEffectFree(&op))
       need(&op);
   for (OpResult result : loop->getResults())
-    if (!result.use_empty())
+    if (!result.use_empty() || (keepsScalars && !isa<RankedTensorType>(result.getType())))
       needArgument(result.getResultNumber());
   while (!worklist.empty()) {
     Value value = worklist.pop_back_val();
@@ -72,10 +73,10 @@ static void markNeeded(scf::ForOp loop, llvm::DenseSet<Operation *> &neededOps, 
   }
 }
 
-scf::ForOp removeDeadLoopArguments(scf::ForOp loop) {
+scf::ForOp removeDeadLoopArguments(scf::ForOp loop, bool keepsScalars) {
   llvm::DenseSet<Operation *> neededOps;
   llvm::DenseSet<unsigned> neededArgs;
-  markNeeded(loop, neededOps, neededArgs);
+  markNeeded(loop, keepsScalars, neededOps, neededArgs);
   if (neededArgs.size() == loop.getNumResults())
     return loop;
 

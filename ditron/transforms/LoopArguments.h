@@ -15,8 +15,8 @@ namespace ditron::transforms {
 mlir::scf::ForOp addLoopArguments(mlir::scf::ForOp loop, mlir::ValueRange inits);
 
 /// The loop without carried values that only serve to compute themselves, and without the operations that did so. The old
-/// loop is gone if there were any.
-mlir::scf::ForOp removeDeadLoopArguments(mlir::scf::ForOp loop);
+/// loop is gone if there were any. `keepsScalars`: only tensors go.
+mlir::scf::ForOp removeDeadLoopArguments(mlir::scf::ForOp loop, bool keepsScalars = false);
 
 /// The stages that the author wants of a loop: its attribute tile.num_stages, else dgpu.num_stages of the module, else 1.
 int pipelineStagesOf(mlir::scf::ForOp loop);

@@ -31,8 +31,8 @@ static Value writtenAddress(Operation *op) {
   auto intrinsic = dyn_cast<dist::IntrinsicOp>(op);
   if (intrinsic && intrinsic.getName() == copyOut)
     return op->getOperand(0);
-  if (isa<tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, dist::StOp, dist::StVectorOp, dist::MultimemStOp, dist::ThreadAtomicRmwOp,
-          dist::ThreadAtomicCasOp, tile::DescriptorStoreOp>(op))
+  if (isa<tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, dist::StOp, dist::StVectorOp, dist::MultimemStOp,
+          dist::ThreadAtomicRmwOp, dist::ThreadAtomicCasOp, tile::DescriptorStoreOp>(op))
     return op->getOperand(0);
   return {};
 }
@@ -58,7 +58,8 @@ static bool synchronises(Operation *op) {
     return name != "smid" && name != "globaltimer" && name != "clock64" && !name.starts_with("shared_") &&
            !name.starts_with("prefetch_") && !isOfBulkCopies(name);
   }
-  return isa<dist::PutOp, dist::GetOp, dist::PutSignalOp, dist::SignalWaitUntilOp, dist::OrderOp, dist::TeamBarrierOp, dist::CollectiveOp>(op);
+  return isa<dist::PutOp, dist::GetOp, dist::PutSignalOp, dist::SignalWaitUntilOp, dist::OrderOp, dist::TeamBarrierOp,
+             dist::CollectiveOp>(op);
 }
 
 ProducerSlice::ProducerSlice(Operation *kernel) : kernel(kernel) {
@@ -209,7 +210,7 @@ std::string ProducerSlice::addElements(Value tile) {
 // Pruning
 //===--------------------------------------------------------------------------------------------------------------===//
 
-void eraseDeadCode(Block &body) {
+void eraseDeadCode(Block &body, bool keepsScalars) {
   bool changed = true;
   while (changed) {
     changed = false;
@@ -223,7 +224,7 @@ void eraseDeadCode(Block &body) {
         op->erase();
         changed = true;
       } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
-        changed |= removeDeadLoopArguments(loop) != loop;
+        changed |= removeDeadLoopArguments(loop, keepsScalars) != loop;
       } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
         changed |= removeDeadBranchResults(branch) != branch;
       }

@@ -49,8 +49,9 @@ private:
 
 /// Erases everything from `body` but the operations in `kept` (those with side effects) and what they depend on.
 void pruneToSlice(mlir::Block &body, const llvm::DenseSet<mlir::Operation *> &kept);
-/// Erases unused operations without effects, unused values of loops and branches, until nothing changes.
-void eraseDeadCode(mlir::Block &body);
+/// Erases unused operations without effects, unused values of loops and branches, until nothing changes. `keepsScalars`: loops go on
+/// carrying their scalars, by which dgpu-join-loops tells that two are alike.
+void eraseDeadCode(mlir::Block &body, bool keepsScalars = false);
 
 } // namespace ditron::transforms
 

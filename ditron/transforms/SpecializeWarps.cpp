@@ -17,7 +17,7 @@
 //      tma_load each tile to slot, full[slot]          w = warpgroup_wait 1, r;  arrive empty[slot - 1] unless first iteration
 //    and after the loop: warpgroup_wait 0; arrive empty[last slot] if there was an iteration. So one group of multiplies is always in
 //    flight. A dot whose result is used inside the loop is waited for at once.
-//    A row ([1, N]) that something else than a dot uses comes with the tiles of its block, and the consumer reads it to registers.
+//    A row ([1, N], or with more such dimensions) that something else than a dot uses comes with the tiles of its block, and the consumer reads it to registers.
 //    A tile of pointers (tile.load in a loop whose author asks for warp_specialize) that meets a fetched one in a dot is gathered by a producer of four
 //    warps, all of whose threads copy and arrive; the hardware lets each arrive when its copies are there, so the producer waits for none of them:
 //      after the tma_loads: async_gather to slot; arrive_copied full[slot]           the consumer fences behind its wait
@@ -305,13 +305,29 @@ private:
     op->erase();
   }
 
+  /// Gives what is read from a buffer, which is a matrix, to the users of a row that may have more dimensions of one element.
+  static void dropOuterDimensions(tile::DescriptorLoadOp row, Value matrix, OpBuilder &builder) {
+    for (Operation *user : llvm::make_early_inc_range(row->getUsers()))
+      if (auto reshape = dyn_cast<tile::ReshapeOp>(user); reshape && reshape.getType() == matrix.getType()) {
+        reshape.replaceAllUsesWith(matrix);
+        reshape.erase();
+      }
+    if (row->use_empty())
+      return;
+    if (row.getType() != matrix.getType())
+      matrix = tile::ReshapeOp::create(builder, row.getLoc(), row.getType(), matrix);
+    row.replaceAllUsesWith(matrix);
+  }
+
   void readRows() {
     for (auto [ring, object] : llvm::zip(plan.rings(), objects))
       for (tile::DescriptorLoadOp row : ring.rows) {
         OpBuilder builder(row);
         const Place &place = places[row];
-        auto read = dgpu::BufferLoadOp::create(builder, row.getLoc(), row.getType(), place.buffer, place.slot);
-        row.replaceAllUsesWith(read.getResult());
+        auto buffer = cast<dgpu::BufferType>(place.buffer.getType());
+        auto matrix = RankedTensorType::get(buffer.getShape(), buffer.getElementType());
+        auto read = dgpu::BufferLoadOp::create(builder, row.getLoc(), matrix, place.buffer, place.slot);
+        dropOuterDimensions(row, read.getResult(), builder);
         object.rows.push_back(read);
         row.erase();
       }

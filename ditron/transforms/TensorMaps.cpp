@@ -6,6 +6,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/transforms/TensorMaps.h"
 
+#include "ditron/analysis/AxisInfo.h"
 #include "ditron/analysis/Scratch.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/layout/CopyBoxes.h"
@@ -19,9 +20,6 @@
 using namespace mlir;
 
 namespace ditron::transforms {
-
-/// What the copy engine demands of addresses.
-static constexpr int64_t copyAlignmentBytes = 16;
 
 tile::MakeDescriptorOp descriptorOf(Value descriptor) {
   while (auto token = descriptor.getDefiningOp<dist::ConsumeTokenOp>())
@@ -70,11 +68,16 @@ static BlockArgument kernelArgument(Value value) {
   return argument && isa<func::FuncOp>(argument.getOwner()->getParentOp()) ? argument : BlockArgument();
 }
 
-/// A number that divides the argument's value, as the specialisation promises.
-static int64_t divisorOf(BlockArgument argument) {
+/// The largest power of two that divisors are known to.
+static constexpr int64_t largestDivisor = int64_t(1) << 20;
+
+static int64_t divisorOfNumber(int64_t number) { return std::min(analysis::powerOfTwoDivisor(number), largestDivisor); }
+
+/// What divides the argument's value, as the specialisation promises.
+static int64_t divisorOfArgument(BlockArgument argument) {
   auto kernel = cast<func::FuncOp>(argument.getOwner()->getParentOp());
   auto divisibility = kernel.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "tile.divisibility");
-  return divisibility ? divisibility.getInt() : 1;
+  return divisibility ? divisorOfNumber(divisibility.getInt()) : 1;
 }
 
 /// The tile as a matrix: without the outer dimensions of one element.
@@ -115,7 +118,7 @@ std::string whyNoTensorMap(Value descriptor) {
   BlockArgument base = kernelArgument(plainValue(make.getBase()));
   if (!base)
     return "its base is not an argument of the kernel";
-  if (divisorOf(base) % copyAlignmentBytes != 0)
+  if (divisorOfArgument(base) % copyAlignmentBytes != 0)
     return "its base is not known to be divisible by 16";
   for (Value size : make.getSizes())
     if (!constantOf(plainValue(size)) && !kernelArgument(plainValue(size)))
@@ -128,25 +131,23 @@ std::string whyNoTensorMap(Value descriptor) {
         return "its last stride is not 1";
     } else if (!number && !argument) {
       return "its strides are not arguments of the kernel";
-    } else if ((number ? *number : divisorOf(argument)) * elementBytes % copyAlignmentBytes != 0) {
+    } else if ((number ? *number : divisorOfArgument(argument)) * elementBytes % copyAlignmentBytes != 0) {
       return "its rows are not known to begin at multiples of 16 bytes";
     }
   }
   return {};
 }
 
-/// A number that divides the value of an integer expression.
-static int64_t divisorOf(Value value, int depth = 0) {
-  constexpr int64_t most = int64_t(1) << 20; // of zero
+static int64_t divisorOf(Value value, int depth) {
   constexpr int deepest = 16;
   value = plainValue(value);
   if (depth == deepest)
     return 1;
   auto of = [&](Value operand) { return divisorOf(operand, depth + 1); };
   if (std::optional<int64_t> number = constantOf(value))
-    return *number == 0 ? most : std::min(std::abs(*number), most);
+    return divisorOfNumber(*number);
   if (BlockArgument argument = kernelArgument(value))
-    return divisorOf(argument);
+    return divisorOfArgument(argument);
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
     if (!loop)
@@ -162,13 +163,15 @@ static int64_t divisorOf(Value value, int depth = 0) {
   }
   Operation *op = value.getDefiningOp();
   if (isa<arith::MulIOp>(op))
-    return std::min(of(op->getOperand(0)) * of(op->getOperand(1)), most);
+    return std::min(of(op->getOperand(0)) * of(op->getOperand(1)), largestDivisor);
   if (isa<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp>(op))
     return std::gcd(of(op->getOperand(0)), of(op->getOperand(1)));
   if (isa<arith::SelectOp>(op))
     return std::gcd(of(op->getOperand(1)), of(op->getOperand(2)));
   return 1;
 }
+
+int64_t divisorOf(Value value) { return divisorOf(value, 0); }
 
 std::string whyNoTensorCopy(Value descriptor, ValueRange offsets, bool isStore) {
   if (std::string reason = whyNoTensorMap(descriptor); !reason.empty())

@@ -16,6 +16,9 @@
 
 namespace ditron::transforms {
 
+/// What the copy engine demands of addresses.
+inline constexpr int64_t copyAlignmentBytes = 16;
+
 /// Where every buffer in shared memory begins: a multiple of the widest swizzle's pattern, which goes by address.
 inline constexpr int64_t bufferAlignment = 1024;
 
@@ -23,6 +26,9 @@ inline constexpr int64_t bufferAlignment = 1024;
 tile::MakeDescriptorOp descriptorOf(mlir::Value descriptor);
 /// The kernel argument that a pointer is computed from by offsets, casts and tokens; null if there is none.
 mlir::BlockArgument argumentBehind(mlir::Value pointer);
+
+/// A power of two that divides the value of an integer expression, by what the specialisation promises of arguments; 2^20 is the most.
+int64_t divisorOf(mlir::Value value);
 
 /// A tile in shared memory as tensor copies move it: see layout/CopyBoxes.h. Outer dimensions of one element (a head, a batch) are left
 /// out: a buffer is a matrix.

@@ -108,11 +108,15 @@ bool RingPlan::plan() {
 }
 
 void RingPlan::refuse(Operation *op, const Twine &reason) {
-  if (isSilent)
-    return;
-  remark::missed(op->getLoc(), remark::RemarkOpts::name("specialize").category("dgpu-specialize-warps"))
-      << ("no producer warp loads this tile: " + reason).str();
   refusals.push_back({op, reason.str()});
+  if (!isSilent)
+    remark::missed(op->getLoc(), remark::RemarkOpts::name("specialize").category("dgpu-specialize-warps"))
+        << ("no producer warp loads this tile: " + reason).str();
+}
+
+std::string RingPlan::whyNotFetched(Operation *load) const {
+  const auto *refusal = llvm::find_if(refusals, [&](const Refusal &refusal) { return refusal.op == load; });
+  return refusal == refusals.end() ? std::string() : refusal->reason;
 }
 
 void RingPlan::warnInVain() {
@@ -134,8 +138,7 @@ void RingPlan::warnInVain() {
 // What can be fetched
 //===--------------------------------------------------------------------------------------------------------------===//
 
-/// The dots that a value reaches through transposes, or without the outer dimensions of a fetched tile; nothing if something else uses it.
-static std::optional<SmallVector<tile::DotOp>> dotsOf(Value value) {
+std::optional<SmallVector<tile::DotOp>> dotsOf(Value value) {
   SmallVector<tile::DotOp> dots;
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
@@ -155,7 +158,7 @@ static std::optional<SmallVector<tile::DotOp>> dotsOf(Value value) {
   return dots;
 }
 
-/// Those of a load for which whyNotFetched has nothing to say. A value: a loop over it must own it.
+/// Those of a load for which whyNotOperand has nothing to say. A value: a loop over it must own it.
 static SmallVector<tile::DotOp> fetchedDots(Value value) { return dotsOf(value).value(); }
 
 /// True if a wait comes before everything that is read through the descriptor, or the pointers.
@@ -184,7 +187,7 @@ static bool pollsBefore(Operation *load) {
       .wasInterrupted();
 }
 
-std::string RingPlan::whyNotFetched(tile::DescriptorLoadOp load) {
+std::string RingPlan::whyNotOperand(tile::DescriptorLoadOp load) {
   std::optional<SmallVector<tile::DotOp>> dots = dotsOf(load.getResult());
   if (!dots || dots->empty())
     return "it is not only used by tl.dot";
@@ -283,14 +286,14 @@ void RingPlan::findGathers() {
 /// A row that something else than a dot uses, as factors of the columns of what dots give.
 static bool isRow(tile::DescriptorLoadOp load) {
   const ArrayRef<int64_t> shape = cast<RankedTensorType>(load.getType()).getShape();
-  return shape.size() == 2 && shape.front() == 1;
+  return shape.size() >= 2 && llvm::all_of(shape.drop_back(), [](int64_t size) { return size == 1; });
 }
 
 void RingPlan::findCandidates() {
   kernel.walk([&](tile::DescriptorLoadOp load) {
     if (isRow(load))
       rows.push_back(load);
-    else if (std::string reason = whyNotFetched(load); reason.empty())
+    else if (std::string reason = whyNotOperand(load); reason.empty())
       loads.insert(load);
     else
       refuse(load, reason);

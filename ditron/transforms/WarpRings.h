@@ -20,6 +20,9 @@ inline bool hasProducers(mlir::ModuleOp module) {
   return module->hasAttr(dgpu::wgmmaAttrName) && module->hasAttr(dgpu::tmaAttrName);
 }
 
+/// The dots that take a tile as A or B, through transposes, or without the outer dimensions of a fetched tile; nothing if something else uses it.
+std::optional<llvm::SmallVector<tile::DotOp>> dotsOf(mlir::Value tile);
+
 /// Loads of one block that are fetched together, and the dots that use them.
 struct Ring {
   mlir::Block *block = nullptr;
@@ -55,6 +58,10 @@ public:
   /// Instead of run, and without remarks: true if run would find tiles to fetch in a loop.
   bool servesLoops();
 
+  /// After either: whether the load is left to the producer, and if not, why; empty if it was not considered.
+  bool fetches(mlir::Operation *load) const { return loads.contains(load); }
+  std::string whyNotFetched(mlir::Operation *load) const;
+
   /// Warps that a producer needs: a tensor copy is started by one thread.
   int producerWarps() const;
   /// Blocks that a multiprocessor shall have registers and shared memory for at once; run chooses.
@@ -75,7 +82,7 @@ private:
   bool plan();
   void refuse(mlir::Operation *op, const llvm::Twine &reason);
   void warnInVain();
-  std::string whyNotFetched(tile::DescriptorLoadOp load);
+  std::string whyNotOperand(tile::DescriptorLoadOp load);
   std::string whyNotCopiedAhead(tile::DescriptorLoadOp load);
   std::string whyNotCopiedWith(tile::DescriptorLoadOp row, const Ring &ring);
   std::string whyNotGathered(tile::LoadOp load, const analysis::AxisInfoAnalysis &axes);
