@@ -63,6 +63,27 @@ def OrderReductions : Pass<"tile-order-reductions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::ditron::tile::TileDialect"];
 }
 
+def DescribeTiles : Pass<"dgpu-describe-tiles", "::mlir::ModuleOp"> {
+  let summary = "tiles of dots that come through pointers become tiles of descriptors, for a producer warp to fetch";
+  let description = [{
+    On modules with dgpu.wgmma and dgpu.tma, before layouts. Kernels with plain pointers get the rings that those with descriptors have.
+    1. Candidates: loads without mask of matrices that dots alone use, whose elements lie at
+       base + offset + t * perTurn + i * coefficients[0] + j * coefficients[1] in turn t of the innermost loop around (analysis/AffineTiles.h): the base is an
+       argument of the kernel, one coefficient is 1, the other one a number or an argument. If the first one is 1, the tile is described as it
+       lies, and transposed. Tiles of fp32 stay: the copy engine and threads round ties to tf32 in different ways.
+    2. The descriptor has the sizes [2^31 - 1, 2^20, rows, columns] and the strides [u << 20, u, stride, 1], with u elements in 16 bytes: a window that
+       stands where the tile begins, at any multiple of 16 bytes behind the base. Nothing lies outside of it.
+    3. Offset and perTurn are proved to be multiples of 16 bytes, and not to be negative where arguments and loaded values are not. The loop carries
+       the place as an i64.
+    4. Rows that something else than a dot uses, in the bodies of loops that have such tiles, likewise.
+    5. A load stays as it is unless dgpu-specialize-warps would have the tile fetched, and all loads do if it would fetch none for a loop,
+       or if its rings would have one slot where the author wants more.
+  }];
+  let options = [Option<"limitBytes", "limit-bytes", "int64_t", /*default=*/"232448",
+                        "shared memory that one block may use (sm_90: 227 KiB)">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::ditron::tile::TileDialect"];
+}
+
 def JoinLoops : Pass<"dgpu-join-loops", "::mlir::ModuleOp"> {
   let summary = "two loops over tiles alike become one, with a branch for what differs";
   let description = [{
