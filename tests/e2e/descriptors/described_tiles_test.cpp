@@ -20,7 +20,7 @@ protected:
     if (!describes) {
       static const auto *plain = [] {
         Knobs knobs;
-        knobs.widenTurns = false;
+        knobs.describeTiles = false;
         knobs.boundWaits = !isSimulated();
         return new Expected<std::unique_ptr<jit::Jit>>(jit::Jit::create(targetUnderTest(), knobs));
       }();
