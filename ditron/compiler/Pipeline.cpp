@@ -55,6 +55,9 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   DITRON_RETURN_IF_ERROR(run.passes("sums", module, transforms::createSumsToDots()));
   // Dots that no instruction does as they stand: fp32 in several pieces, batches of one, multiply-adds that are too deep.
   DITRON_RETURN_IF_ERROR(run.passes("dots", module, transforms::createDecomposeDots()));
+  // On targets with dots of warpgroups: several turns of a loop whose dots have few columns become one.
+  if (run.knobs().widenTurns)
+    DITRON_RETURN_IF_ERROR(run.passes("turns-widened", module, transforms::createWidenTurns()));
   // On targets with tensor copies: tiles of dots that come through pointers are described, where a producer then fetches them.
   if (run.knobs().describeTiles)
     DITRON_RETURN_IF_ERROR(

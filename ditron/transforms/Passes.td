@@ -63,6 +63,22 @@ def OrderReductions : Pass<"tile-order-reductions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::ditron::tile::TileDialect"];
 }
 
+def WidenTurns : Pass<"dgpu-widen-turns", "::mlir::ModuleOp"> {
+  let summary = "several turns of a loop over tiles become one with longer tiles";
+  let description = [{
+    On modules with dgpu.wgmma, before layouts. A dot of warpgroups with 16 or 32 columns reads its other operand from shared memory as often as
+    one with 64, and a turn costs its synchronisation whatever the tiles' extent.
+    1. Innermost loops that only load tiles, compute element by element, and carry sums of dots and what moves on by a fixed amount in each turn.
+    2. From the sums' operands backward every tile must follow the turns along one dimension of extent B: its row r in turn t is row
+       t B + r of one long tile. Tiles that do not vary along the dimension, nor from turn to turn, do so too.
+    3. f turns become one with tiles of extent f B: the largest power of two with f B <= 64, as far as registers suffice and, if the number of
+       turns is known, for which it is a multiple of f.
+    4. The old loop does the turns that are left over, if their number is not known; it takes no ring of its own.
+    The sums get the same addends in the same order: nothing is rounded otherwise.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::ditron::tile::TileDialect"];
+}
+
 def DescribeTiles : Pass<"dgpu-describe-tiles", "::mlir::ModuleOp"> {
   let summary = "tiles of dots that come through pointers become tiles of descriptors, for a producer warp to fetch";
   let description = [{
