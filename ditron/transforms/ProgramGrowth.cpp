@@ -77,8 +77,6 @@ private:
       return sum(of(op->getOperand(0)), of(op->getOperand(1)));
     if (isa<arith::SubIOp>(op))
       return sum(of(op->getOperand(0)), of(op->getOperand(1)).negated());
-    if (isa<arith::MaxSIOp>(op) && constantOf(op->getOperand(1)) == 0)
-      return of(op->getOperand(0)); // a count of turns
     if (isa<arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp, arith::MaxUIOp>(op))
       return either(of(op->getOperand(0)), of(op->getOperand(1)));
     if (isa<arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp, arith::IndexCastOp, tile::HintOp>(op))
@@ -96,9 +94,7 @@ private:
     if (isa<arith::DivSIOp, arith::DivUIOp, arith::FloorDivSIOp, arith::CeilDivSIOp, arith::ShRSIOp>(op))
       if (std::optional<int64_t> divisor = constantOf(op->getOperand(1)); divisor && *divisor > 0)
         if (const Slope dividend = of(op->getOperand(0)); dividend.isKnown)
-          return dividend.number && !isa<arith::ShRSIOp>(op) && *dividend.number % *divisor == 0
-                     ? Slope::of(*dividend.number / *divisor)
-                     : Slope::ofSign(dividend.sign);
+          return Slope::ofSign(dividend.sign);
     return Slope::unknown();
   }
 
@@ -122,15 +118,6 @@ bool runsInAllPrograms(scf::ForOp loop, SlopesAlong &slopes) {
   return true;
 }
 
-/// Multiply-adds of the dots in a turn of the loop, loops inside counted once; 1 of a loop without dots.
-int64_t workOfTurn(scf::ForOp loop) {
-  int64_t work = 1;
-  loop.walk([&](tile::DotOp dot) {
-    work += dot.getType().getNumElements() * cast<RankedTensorType>(dot.getA().getType()).getShape().back();
-  });
-  return work;
-}
-
 } // namespace
 
 std::optional<ProgramGrowth> growthOfPrograms(func::FuncOp kernel) {
@@ -143,22 +130,13 @@ std::optional<ProgramGrowth> growthOfPrograms(func::FuncOp kernel) {
   for (int axis = 0; axis < 3; ++axis) {
     SlopesAlong slopes(axis);
     Slope turns = Slope::of(0);
-    std::optional<int64_t> work =
-        0; // what a program has more to do than its neighbour, if that is the same number everywhere
     for (scf::ForOp loop : loops) {
       if (!slopes.of(loop.getStep()).isZero() || !runsInAllPrograms(loop, slopes))
         return std::nullopt;
       Slope ofLoop = sum(slopes.of(loop.getUpperBound()), slopes.of(loop.getLowerBound()).negated());
-      // A turn of one loop is not a turn of the other: without numbers only the directions can be added.
+      // Of loops with different steps only the directions agree.
       turns = sum(turns, ofLoop.isKnown ? Slope::ofSign(ofLoop.sign) : ofLoop);
-      const std::optional<int64_t> step = constantOf(loop.getStep());
-      if (work && ofLoop.number && step && *step > 0 && *ofLoop.number % *step == 0)
-        work = *work + *ofLoop.number / *step * workOfTurn(loop);
-      else
-        work.reset();
     }
-    if (work)
-      turns = Slope::of(*work);
     if (!turns.isKnown || (turns.sign != 0 && growth.axis))
       return std::nullopt;
     if (turns.sign != 0)

@@ -5,8 +5,7 @@
 //
 // Each integer gets, for one axis of the launch, its slope: what it grows by from one program to the next, where that is a known number, else
 // only the sign. Bounds whose difference is p * 128 - 0 have slope 128; (p + 1) * 128 - p * 128 has slope 0, and so the same number of turns
-// everywhere. Where one loop grows and another one falls by known numbers, turns count by the multiply-adds of their dots. What cannot be told
-// (remainders, loaded values) makes the answer unknown. Only speed may rest on it: overflow is not thought of.
+// everywhere. What cannot be told (remainders, loaded values) makes the answer unknown. Only speed may rest on it: overflow is not thought of.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TRANSFORMS_PROGRAMGROWTH_H

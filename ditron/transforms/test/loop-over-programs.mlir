@@ -113,44 +113,6 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
 
 // -----
 
-module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, dgpu.wgmma, dgpu.tma} {
-  // One loop has two turns less from program to program, (n - x * 64) / 32, and the other one as many more: what counts is that a turn of the first one has
-  // two dots, one of the second one half as much.
-  // REMARK: blocks stay and run one program after the other; ids along x come from both ends, for work falls along it
-  func.func @falls_and_grows(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %out: !tile.ptr<f32>, %n: i32, %world: !tile.ptr<i64>) attributes {tile.kernel} {
-    %c1 = arith.constant 1 : i64
-    %c64 = arith.constant 64 : i64
-    %size = arith.constant 4096 : i32
-    %i0 = arith.constant 0 : i32
-    %i1 = arith.constant 1 : i32
-    %i32 = arith.constant 32 : i32
-    %i64 = arith.constant 64 : i32
-    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-    %x = tile.program_id 0
-    %da = tile.make_descriptor %a, [%size, %size], [%c64, %c1] : !tile.ptr<f16>, i32, i32 -> !tile.desc<64x64xf16>
-    %x64 = arith.muli %x, %i64 : i32
-    %left = arith.subi %n, %x64 : i32
-    %falling = arith.divsi %left, %i32 : i32
-    %growing = arith.divsi %x64, %i32 : i32
-    %acc = scf.for %k = %i0 to %falling step %i1 iter_args(%sum = %zero) -> tensor<64x64xf32> : i32 {
-      %ta = tile.descriptor_load %da[%k, %x64] : !tile.desc<64x64xf16> -> tensor<64x64xf16>
-      %d = tile.dot %ta, %ta, %sum : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
-      %e = tile.dot %ta, %ta, %d : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
-      scf.yield %e : tensor<64x64xf32>
-    }
-    %more = scf.for %k = %i0 to %growing step %i1 iter_args(%sum = %acc) -> tensor<64x64xf32> : i32 {
-      %ta = tile.descriptor_load %da[%k, %i0] : !tile.desc<64x64xf16> -> tensor<64x64xf16>
-      %d = tile.dot %ta, %ta, %sum : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
-      scf.yield %d : tensor<64x64xf32>
-    }
-    %p = tile.splat %out : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>>
-    tile.store %p, %more : tensor<64x64x!tile.ptr<f32>>, tensor<64x64xf32>
-    return
-  }
-}
-
-// -----
-
 // Kernels that stay as they are.
 module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, dgpu.wgmma, dgpu.tma} {
   // REMARK: remark: [Missed] programs | Category:dgpu-loop-over-programs | Remark="each program has a block of its own: it asks for the size of the launch"
