@@ -462,8 +462,13 @@ AxisInfo ditron::analysis::transferAxisInfo(Operation *op, unsigned index, Opera
       .Case<arith::RemSIOp>([&](auto) { return transferRemainder(type, operands, /*roundsToZero=*/true); })
       .Case<arith::RemUIOp>([&](auto) { return transferRemainder(type, operands, /*roundsToZero=*/false); })
       .Case<arith::AndIOp>([&](auto) { return transferAnd(type, operands); })
-      .Case<arith::OrIOp, arith::XOrIOp, arith::MinSIOp, arith::MinUIOp, arith::MaxSIOp, arith::MaxUIOp>(
+      .Case<arith::OrIOp, arith::XOrIOp, arith::MinSIOp, arith::MinUIOp, arith::MaxUIOp>(
           [&](auto) { return transferBitwise(type, operands); })
+      .Case<arith::MaxSIOp>([&](auto) {
+        AxisInfo info = transferBitwise(type, operands);
+        info.nonNegative = operands[0].nonNegative || operands[1].nonNegative;
+        return info;
+      })
       .Case<arith::ShLIOp>([&](auto) { return transferShift(type, operands, /*left=*/true); })
       .Case<arith::ShRSIOp, arith::ShRUIOp>([&](auto) { return transferShift(type, operands, /*left=*/false); })
       .Case<arith::CmpIOp>([&](arith::CmpIOp compare) { return transferCompare(compare, operands); })

@@ -15,6 +15,7 @@
 #include "ditron/target/common/Passes.h"
 #include "ditron/target/common/TargetInfo.h"
 #include "ditron/transforms/Passes.h"
+#include "ditron/transforms/WidenTurns.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -55,11 +56,12 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   DITRON_RETURN_IF_ERROR(run.passes("sums", module, transforms::createSumsToDots()));
   // Dots that no instruction does as they stand: fp32 in several pieces, batches of one, multiply-adds that are too deep.
   DITRON_RETURN_IF_ERROR(run.passes("dots", module, transforms::createDecomposeDots()));
-  // On targets with dots of warpgroups: several turns of a loop whose dots have few columns become one.
-  if (run.knobs().widenTurns)
-    DITRON_RETURN_IF_ERROR(run.passes("turns-widened", module, transforms::createWidenTurns()));
+  // On targets with dots of warpgroups: several turns of a loop whose dots have few columns become one, if a producer then fetches its tiles.
+  if (run.knobs().widenTurns && run.knobs().describeTiles &&
+      transforms::longerTurnsAreFetched(module, target.sharedMemoryLimit()))
+    DITRON_RETURN_IF_ERROR(run.passes("turns-widened", module, transforms::createWidenTurns(), mlir::createCSEPass()));
   // On targets with tensor copies: tiles of dots that come through pointers are described, where a producer then fetches them.
-  if (run.knobs().describeTiles)
+  if (run.knobs().describeTiles && !transforms::hasShortTurns(module))
     DITRON_RETURN_IF_ERROR(
         run.passes("describe", module, transforms::createDescribeTiles(limited(transforms::DescribeTilesOptions()))));
   // There, too: loops over tiles alike, one masked and one not, become one.

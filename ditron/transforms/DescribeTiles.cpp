@@ -31,6 +31,8 @@
 // arithmetic, in whatever width, gives.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/transforms/DescribeTiles.h"
+
 #include "ditron/transforms/Passes.h"
 
 #include "ditron/analysis/AffineTiles.h"
@@ -645,48 +647,52 @@ private:
   SmallVector<tile::DescriptorLoadOp> fetchedBefore;
 };
 
+void describe(func::FuncOp kernel, int warps, int64_t limitBytes, bool isSilent) {
+  constexpr auto options = [] { return remark::RemarkOpts::name("describe").category("dgpu-describe-tiles"); };
+  const auto refuse = [&](tile::LoadOp load, StringRef reason) {
+    if (!isSilent)
+      remark::missed(load.getLoc(), options()) << ("the tile comes through pointers: " + reason).str();
+  };
+  SmallVector<Candidate> candidates = Search(kernel).run(refuse);
+  if (candidates.empty())
+    return;
+  SmallVector<size_t> chosen = llvm::to_vector(llvm::seq(candidates.size()));
+  SmallVector<std::string> reasons(candidates.size());
+  Trial(kernel, warps, limitBytes).reduce(chosen, reasons);
+  SmallVector<Candidate> described;
+  for (auto [index, candidate] : llvm::enumerate(candidates)) {
+    if (!llvm::is_contained(chosen, index)) {
+      refuse(candidate.load, "no producer would fetch it: " + reasons[index]);
+      continue;
+    }
+    described.push_back(candidate);
+    if (!isSilent)
+      remark::passed(candidate.load.getLoc(), options())
+          << (candidate.isRow()        ? "the row is described, and comes with the tiles of its block"
+              : candidate.isTransposed ? "the tile is described as it lies, transposed, for a producer to fetch"
+                                       : "the tile is described, for a producer to fetch");
+  }
+  if (!described.empty())
+    Rewrite(kernel).run(described);
+}
+
 class DescribeTilesPass : public impl::DescribeTilesBase<DescribeTilesPass> {
 public:
   using Base::Base;
 
 private:
-  void runOnOperation() override {
-    ModuleOp module = getOperation();
-    if (!hasProducers(module))
-      return;
-    for (auto kernel : module.getOps<func::FuncOp>())
-      if (!kernel.isExternal() && kernel.getBody().hasOneBlock() &&
-          kernel.getBody().front().getTerminator()->getNumOperands() == 0)
-        describe(kernel, dgpu::numWarpsOf(module));
-  }
-
-  void describe(func::FuncOp kernel, int warps) {
-    constexpr auto options = [] { return remark::RemarkOpts::name("describe").category("dgpu-describe-tiles"); };
-    const auto refuse = [&](tile::LoadOp load, StringRef reason) {
-      remark::missed(load.getLoc(), options()) << ("the tile comes through pointers: " + reason).str();
-    };
-    SmallVector<Candidate> candidates = Search(kernel).run(refuse);
-    if (candidates.empty())
-      return;
-    SmallVector<size_t> chosen = llvm::to_vector(llvm::seq(candidates.size()));
-    SmallVector<std::string> reasons(candidates.size());
-    Trial(kernel, warps, limitBytes).reduce(chosen, reasons);
-    SmallVector<Candidate> described;
-    for (auto [index, candidate] : llvm::enumerate(candidates)) {
-      if (!llvm::is_contained(chosen, index)) {
-        refuse(candidate.load, "no producer would fetch it: " + reasons[index]);
-        continue;
-      }
-      described.push_back(candidate);
-      remark::passed(candidate.load.getLoc(), options())
-          << (candidate.isRow()        ? "the row is described, and comes with the tiles of its block"
-              : candidate.isTransposed ? "the tile is described as it lies, transposed, for a producer to fetch"
-                                       : "the tile is described, for a producer to fetch");
-    }
-    if (!described.empty())
-      Rewrite(kernel).run(described);
-  }
+  void runOnOperation() override { describeTiles(getOperation(), limitBytes, /*isSilent=*/false); }
 };
 
 } // namespace
+
+void describeTiles(ModuleOp module, int64_t limitBytes, bool isSilent) {
+  if (!hasProducers(module))
+    return;
+  for (auto kernel : module.getOps<func::FuncOp>())
+    if (!kernel.isExternal() && kernel.getBody().hasOneBlock() &&
+        kernel.getBody().front().getTerminator()->getNumOperands() == 0)
+      describe(kernel, dgpu::numWarpsOf(module), limitBytes, isSilent);
+}
+
 } // namespace ditron::transforms

@@ -237,6 +237,10 @@ public:
     for (scf::ForOp loop : {a, b})
       if (constantOf(loop.getStep()).value_or(0) <= 0)
         return "a step is no positive constant";
+    // Of the backward of attention, whose masked loop took four of its turns together and the other one two (dgpu-widen-turns), ptxas makes one loop in
+    // which multiplies wait for each other (C7511, heads of 64), or as fast a kernel as of two (heads of 128).
+    if (constantOf(a.getStep()) != constantOf(b.getStep()))
+      return "their steps differ";
     if (std::string reason = pairCarried(); !reason.empty())
       return reason;
     if (std::string reason = findBetween(); !reason.empty())

@@ -62,6 +62,15 @@ int64_t Ring::copiedBytes() const {
   return bytes;
 }
 
+int64_t Ring::sharedBytes() const {
+  int64_t bytes = 0;
+  for (tile::DescriptorLoadOp load : copies())
+    bytes += llvm::alignTo(bufferOf(load, slots).getBytes(), bufferAlignment);
+  for (tile::LoadOp load : gathers)
+    bytes += llvm::alignTo(bufferOf(load, slots).getBytes(), bufferAlignment);
+  return bytes;
+}
+
 int64_t Ring::slotBytes() const {
   int64_t bytes = copiedBytes();
   for (tile::LoadOp load : gathers)
@@ -636,7 +645,7 @@ bool RingPlan::fitSlots() {
     // Rings of a group have the same tiles; one of them may have more rows.
     SmallVector<int64_t> ofGroups(groups);
     for (const Ring &ring : plannedRings)
-      ofGroups[ring.group] = std::max(ofGroups[ring.group], ring.slots * ring.slotBytes());
+      ofGroups[ring.group] = std::max(ofGroups[ring.group], ring.sharedBytes());
     return std::accumulate(ofGroups.begin(), ofGroups.end(), others);
   };
   // The next phase's tiles could come while the last one's are still read; that is worth less than slots of a loop.

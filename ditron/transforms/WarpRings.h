@@ -41,6 +41,8 @@ struct Ring {
   /// What the consumer waits for a slot in front of: the first dot, or what has it inside, or the first row.
   mlir::Operation *firstRead() const;
   int64_t slotBytes() const;
+  /// All slots of all buffers, with what lies empty between these.
+  int64_t sharedBytes() const;
   /// Those that tensor copies bring.
   int64_t copiedBytes() const;
 };

@@ -13,6 +13,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/transforms/Passes.h"
+#include "ditron/transforms/WidenTurns.h"
 
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
@@ -51,7 +52,7 @@ class WidenBlocksPass : public impl::WidenBlocksBase<WidenBlocksPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     constexpr int warps = layout::warpsPerGroup;
-    if (!module->hasAttr(dgpu::wgmmaAttrName) || dgpu::numWarpsOf(module) != warps)
+    if (!mayHaveTwoWarpgroups(module))
       return;
     const int64_t threads = int64_t(warps) * dgpu::threadsPerWarpOf(module);
     scf::ForOp widest;
@@ -62,7 +63,7 @@ class WidenBlocksPass : public impl::WidenBlocksBase<WidenBlocksPass> {
         most = sums;
       }
     });
-    if (most <= mostSums || isTiedToItsWarps(module))
+    if (most <= mostSums)
       return;
     module->setAttr(dgpu::numWarpsAttrName, Builder(module).getI32IntegerAttr(2 * warps));
     remark::passed(widest.getLoc(), remark::RemarkOpts::name("warps").category("dgpu-widen-blocks"))
@@ -70,20 +71,21 @@ class WidenBlocksPass : public impl::WidenBlocksBase<WidenBlocksPass> {
                          warps, most)
                .str();
   }
-
-  static bool isTiedToItsWarps(ModuleOp module) {
-    return module
-        .walk([](Operation *op) {
-          if (isa_and_nonnull<dist::DistDialect>(op->getDialect()))
-            return WalkResult::interrupt();
-          auto dot = dyn_cast<tile::DotOp>(op);
-          const bool isLost = dot && whyNoWarpgroupDot(dot, layout::warpsPerGroup).empty() &&
-                              !whyNoWarpgroupDot(dot, 2 * layout::warpsPerGroup).empty();
-          return isLost ? WalkResult::interrupt() : WalkResult::advance();
-        })
-        .wasInterrupted();
-  }
 };
 
 } // namespace
+
+bool mayHaveTwoWarpgroups(ModuleOp module) {
+  return module->hasAttr(dgpu::wgmmaAttrName) && dgpu::numWarpsOf(module) == layout::warpsPerGroup &&
+         !module
+              .walk([](Operation *op) {
+                if (isa_and_nonnull<dist::DistDialect>(op->getDialect()))
+                  return WalkResult::interrupt();
+                auto dot = dyn_cast<tile::DotOp>(op);
+                const bool isLost = dot && whyNoWarpgroupDot(dot, layout::warpsPerGroup).empty() &&
+                                    !whyNoWarpgroupDot(dot, 2 * layout::warpsPerGroup).empty();
+                return isLost ? WalkResult::interrupt() : WalkResult::advance();
+              })
+              .wasInterrupted();
+}
 } // namespace ditron::transforms

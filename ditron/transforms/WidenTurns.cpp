@@ -21,12 +21,17 @@
 // What was built is looked at once more: all indices must have the same sum over their dimensions as before, and move f times as far.
 //
 //===--------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/transforms/WidenTurns.h"
+
 #include "ditron/transforms/Passes.h"
 
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/transforms/Constants.h"
+#include "ditron/transforms/DescribeTiles.h"
 #include "ditron/transforms/LayoutRules.h"
+#include "ditron/transforms/LoopArguments.h"
 #include "ditron/transforms/TurnTiles.h"
+#include "ditron/transforms/WarpRings.h"
 #include "ditron/transforms/WarpgroupDotRules.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Remarks.h"
@@ -267,7 +272,8 @@ private:
       turnsDone = number(*known);
     SmallVector<Value> after(loop.getNumResults());
     for (auto [position, entry] : llvm::enumerate(carried))
-      if (entry.dimension == asItIs)
+      if (entry.dimension == asItIs &&
+          tiles.dotOf(entry.index)) // what moves is computed again: loops that give only sums can be joined
         after[entry.index] = longer.getResult(position);
     for (unsigned index = 0; index < after.size(); ++index)
       if (!after[index] && (!known || !loop.getResult(index).use_empty()))
@@ -300,34 +306,44 @@ private:
   Value turnsDone; ///< By the longer loop, in turns of the old one.
 };
 
-class WidenTurnsPass : public impl::WidenTurnsBase<WidenTurnsPass> {
-  void runOnOperation() override {
-    ModuleOp module = getOperation();
+/// A dot of few columns that change from turn to turn.
+bool hasNarrowDot(scf::ForOp loop, int warps) {
+  return llvm::any_of(loop.getBody()->getOps<tile::DotOp>(), [&](tile::DotOp dot) {
+    return dot.getType().getShape().back() < fullColumns && whyNoWarpgroupDot(dot, warps).empty() &&
+           isInvariant(dot.getA(), loop) && !isInvariant(dot.getB(), loop);
+  });
+}
+
+/// Widens the turns of a module's loops.
+class TurnWidening {
+public:
+  TurnWidening(ModuleOp module, bool isSilent) : module(module), isSilent(isSilent), warps(dgpu::numWarpsOf(module)) {}
+
+  /// True if there was something to widen.
+  bool run() {
     if (!module->hasAttr(dgpu::wgmmaAttrName))
-      return;
-    warps = dgpu::numWarpsOf(module);
+      return false;
     SmallVector<scf::ForOp> loops;
     module.walk([&](scf::ForOp loop) {
-      if (hasNarrowDot(loop))
+      if (hasNarrowDot(loop, warps))
         loops.push_back(loop);
     });
+    bool isWidened = false;
     for (scf::ForOp loop : loops)
-      widen(loop);
+      isWidened |= widen(loop);
+    return isWidened;
   }
+  /// True if some turn would have become longer, or longer still, with more registers.
+  bool lacksRegisters() const { return isShortOfRegisters; }
 
-  /// A dot of few columns that change from turn to turn.
-  bool hasNarrowDot(scf::ForOp loop) const {
-    return llvm::any_of(loop.getBody()->getOps<tile::DotOp>(), [&](tile::DotOp dot) {
-      return dot.getType().getShape().back() < fullColumns && whyNoWarpgroupDot(dot, warps).empty() &&
-             isInvariant(dot.getA(), loop) && !isInvariant(dot.getB(), loop);
-    });
-  }
-
-  void widen(scf::ForOp loop) const {
+private:
+  bool widen(scf::ForOp loop) {
     const Location loc = loop.getLoc();
     constexpr auto options = [] { return remark::RemarkOpts::name("turns").category("dgpu-widen-turns"); };
     const auto stays = [&](const std::string &reason) {
-      remark::missed(loc, options()) << "turns of narrow dots stay apart: " + reason;
+      if (!isSilent)
+        remark::missed(loc, options()) << "turns of narrow dots stay apart: " + reason;
+      return false;
     };
     TurnTiles tiles(loop, warps);
     if (std::string reason = tiles.find(); !reason.empty())
@@ -342,15 +358,17 @@ class WidenTurnsPass : public impl::WidenTurnsBase<WidenTurnsPass> {
         return stays(llvm::formatv("there are {0} of them", *turns).str());
     }
     const int64_t fewest = registersOf(loop, tiles, 2);
-    while (factor > 1 && registersOf(loop, tiles, factor) > mostSums)
-      factor /= 2;
+    for (; factor > 1 && registersOf(loop, tiles, factor) > mostSums; factor /= 2)
+      isShortOfRegisters = true;
     if (factor == 1)
       return stays(llvm::formatv("its sums would take {0} registers of each thread", fewest).str());
     if (!LongerLoop(loop, tiles, factor).build(warps))
       return stays("its indices are not understood");
-    remark::passed(loc, options()) << llvm::formatv("{0} turns become one: tiles of {1} become {2}", factor,
-                                                    tiles.extent(), factor * tiles.extent())
-                                          .str();
+    if (!isSilent)
+      remark::passed(loc, options()) << llvm::formatv("{0} turns become one: tiles of {1} become {2}", factor,
+                                                      tiles.extent(), factor * tiles.extent())
+                                            .str();
+    return true;
   }
 
   /// For the sums that the loop carries, and for the results of dots that become longer.
@@ -365,8 +383,64 @@ class WidenTurnsPass : public impl::WidenTurnsBase<WidenTurnsPass> {
     return elements / threads;
   }
 
-  int warps = 0;
+  ModuleOp module;
+  bool isSilent;
+  int warps;
+  bool isShortOfRegisters = false;
+};
+
+class WidenTurnsPass : public impl::WidenTurnsBase<WidenTurnsPass> {
+  void runOnOperation() override { TurnWidening(getOperation(), /*isSilent=*/false).run(); }
 };
 
 } // namespace
+
+/// A tile of dots in a loop that the threads would copy by themselves, after dgpu-describe-tiles; null if there is none.
+static tile::LoadOp copiedTile(ModuleOp module, int64_t limitBytes) {
+  describeTiles(module, limitBytes, /*isSilent=*/true);
+  tile::LoadOp copied;
+  module.walk([&](tile::LoadOp load) {
+    if (std::optional<SmallVector<tile::DotOp>> dots = dotsOf(load.getResult());
+        dots && !dots->empty() && isa<scf::ForOp>(load->getParentOp()))
+      copied = load;
+  });
+  return copied;
+}
+
+bool longerTurnsAreFetched(ModuleOp module, int64_t limitBytes) {
+  OwningOpRef<ModuleOp> trial = module.clone(), wider = module.clone();
+  TurnWidening longer(*trial, /*isSilent=*/true);
+  const bool isLonger = longer.run();
+  if (longer.lacksRegisters() && mayHaveTwoWarpgroups(module)) {
+    const auto warps = Builder(module).getI32IntegerAttr(2 * layout::warpsPerGroup);
+    (*wider)->setAttr(dgpu::numWarpsAttrName, warps);
+    if (TurnWidening inBoth(*wider, /*isSilent=*/true);
+        inBoth.run() && !inBoth.lacksRegisters() && !copiedTile(*wider, limitBytes)) {
+      module->setAttr(dgpu::numWarpsAttrName, warps);
+      remark::passed(module.getLoc(), remark::RemarkOpts::name("turns").category("dgpu-widen-turns"))
+          << llvm::formatv("{0} warps instead of {1}: longer turns have no registers in one warpgroup",
+                           2 * layout::warpsPerGroup, layout::warpsPerGroup)
+                 .str();
+      return true;
+    }
+  }
+  if (!isLonger) {
+    TurnWidening(module, /*isSilent=*/false).run(); // says why
+    return false;
+  }
+  tile::LoadOp copied = copiedTile(*trial, limitBytes);
+  if (copied)
+    remark::missed(copied.getLoc(), remark::RemarkOpts::name("turns").category("dgpu-widen-turns"))
+        << "turns of narrow dots stay apart: no producer would fetch this tile if it were longer";
+  return !copied;
+}
+
+bool hasShortTurns(ModuleOp module) {
+  return module
+      .walk([warps = dgpu::numWarpsOf(module)](scf::ForOp loop) {
+        return pipelineStagesOf(loop) > 1 && hasNarrowDot(loop, warps) ? WalkResult::interrupt()
+                                                                       : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
 } // namespace ditron::transforms
