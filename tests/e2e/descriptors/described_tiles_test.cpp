@@ -6,6 +6,8 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
 
+#include "ditron/support/TargetName.h"
+
 #include <fmt/format.h>
 
 namespace ditron::e2e {
@@ -37,7 +39,7 @@ protected:
     return variant.isOk() ? variant->kernel.artifact().tensorMaps.size() : 0;
   }
 
-  static bool hasTensorCopies() { return targetUnderTest().ends_with("sm_90a"); }
+  static bool hasTensorCopies() { return ditron::hasTensorCopies(sharedJit().target()); }
 };
 
 //===----------------------------------------------------------------------------------------------------------------===//

@@ -7,6 +7,8 @@
 //===--------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
 
+#include "ditron/support/TargetName.h"
+
 #include <fmt/format.h>
 
 #include <bit>
@@ -235,7 +237,7 @@ protected:
   static void expectWidened(const std::string &remarks, const Form &f, bool widens) {
     const int64_t fewestColumns = f.n == 16 || f.knownTurns > 0 ? 32 : 64;
     const int64_t registers = ((f.byRows ? 1 : 2) * f.m * f.d + 2 * f.m * fewestColumns) / (f.warps * 32);
-    const bool isPossible = targetUnderTest().ends_with("sm_90a") && registers <= 200;
+    const bool isPossible = hasTensorCopies(sharedJit().target()) && registers <= 200;
     EXPECT_EQ(remarks.find("turns become one: tiles of") != std::string::npos, widens && isPossible) << remarks;
   }
 };

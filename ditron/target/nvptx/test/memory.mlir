@@ -45,10 +45,12 @@ module attributes {dgpu.num_warps = 1 : i32, dgpu.threads_per_warp = 32 : i32} {
 #L = #dgpu.layout<32, reg = {i0 i1}, lane = [i2 i3 i4 * *], warp = [*]>
 #S = #dgpu.shared<32, bits = 32, offset = [i0 i1 i2 i3 i4]>
 module attributes {dgpu.num_warps = 2 : i32, dgpu.threads_per_warp = 32 : i32} {
-  // Eight threads copy, the others hold the same; a branch would stand between dots in flight.
+  // Eight threads have the row, the others hold the same and copy it, too: a branch, or a predicate of which ptxas makes one, would stand between dots
+  // in flight.
   // CHECK-LABEL: llvm.func ptx_kernelcc @row
   // CHECK-NOT: llvm.cond_br
-  // CHECK: llvm.inline_asm has_side_effects asm_dialect = att "@$0 cp.async.cg.shared.global [$1], [$2], 16;", "b,r,l"
+  // CHECK-NOT: llvm.inline_asm {{.*}}cp.async.cg
+  // CHECK: llvm.call_intrinsic "llvm.nvvm.cp.async.cg.shared.global.16"
   // CHECK-NOT: llvm.cond_br
   // CHECK: llvm.return
   func.func @row(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %world: !tile.ptr<i64>) {
