@@ -164,7 +164,7 @@ protected:
     const int64_t ownRows = z.blocks * f.m, end = z.begin + f.knownTurns * 16 + z.turns * f.n;
     const int64_t otherRows = std::max<int64_t>(end, 1),
                   limit = f.isCounted ? end - std::min(z.unusedRows, z.turns * f.n) : end;
-    const int64_t xStride = f.d + z.padding, uStride = f.d + 2 * z.padding, wStride = f.d + 8 + z.padding;
+    const int64_t xStride = f.d + z.padding, uStride = f.d + 2 * z.padding, wStride = f.d + 16 + z.padding;
     const auto numbers = [&](int64_t count, uint64_t part, float most) {
       return randomFloats(size_t(count), seed * 16 + part, -most, most, f.type);
     };
@@ -233,11 +233,9 @@ protected:
     }
   }
 
-  /// The comparison would say nothing of loops that stay as they are.
+  /// The comparison would say nothing of loops that stay as they are. Tiles with masks do, which no producer fetches.
   static void expectWidened(const std::string &remarks, const Form &f, bool widens) {
-    const int64_t fewestColumns = f.n == 16 || f.knownTurns > 0 ? 32 : 64;
-    const int64_t registers = ((f.byRows ? 1 : 2) * f.m * f.d + 2 * f.m * fewestColumns) / (f.warps * 32);
-    const bool isPossible = hasTensorCopies(sharedJit().target()) && registers <= 200;
+    const bool isPossible = hasTensorCopies(sharedJit().target()) && !f.isCounted;
     EXPECT_EQ(remarks.find("turns become one: tiles of") != std::string::npos, widens && isPossible) << remarks;
   }
 };
@@ -254,7 +252,7 @@ TEST_P(WidenedTurns, GiveTheSameBits) {
               {.turns = turns,
                .begin = 16 * (turns % 3),
                .unusedRows = 5 * turns,
-               .padding = 8 * (turns % 2),
+               .padding = 16 * (turns % 2),
                .heads = 2,
                .blocks = 2},
               seed + uint64_t(turns));
@@ -286,7 +284,7 @@ TEST_F(WidenedTurnsAtRandom, GiveTheSameBits) {
               {.turns = choose({0, 2, 3, 4, 5, 6, 7, 8, 9, 11}),
                .begin = choose({0, 16, 48}),
                .unusedRows = choose({0, 1, 17, 40}),
-               .padding = choose({0, 1, 8}),
+               .padding = choose({0, 16, 48}),
                .heads = choose({1, 2}),
                .blocks = choose({1, 2})},
               random());
