@@ -78,6 +78,17 @@ static Expected<std::unique_ptr<llvm::TargetMachine>> machineFor(const NvptxArch
 
 /// Allows a * b + c to be rounded once, and says of inline assembly what its translation cannot: all of it depends on which
 /// threads execute it together, and that without side effects touches no memory.
+/// Barriers, fences and stores of assembly stay behind the loads in front of them. As IR such code may touch all memory; the code generator, which moves
+/// loads to where they are used, only believes the constraint (a value was read behind the barrier after which the next one had its place: wrong sums on
+/// an H200). Not for multiplies of warpgroups, which write no memory.
+static llvm::InlineAsm *withMemoryClobber(const llvm::InlineAsm &code) {
+  std::string constraints = std::string(code.getConstraintString());
+  if (!llvm::StringRef(constraints).contains("~{memory}"))
+    constraints += constraints.empty() ? "~{memory}" : ",~{memory}";
+  return llvm::InlineAsm::get(code.getFunctionType(), code.getAsmString(), constraints, /*hasSideEffects=*/true,
+                              code.isAlignStack(), code.getDialect());
+}
+
 static void annotateInstructions(llvm::Module &module) {
   for (llvm::Function &function : module) {
     for (llvm::Argument &argument : function.args())
@@ -94,6 +105,8 @@ static void annotateInstructions(llvm::Module &module) {
       call->setDoesNotThrow();
       if (!code->hasSideEffects())
         call->setDoesNotAccessMemory();
+      else if (!llvm::StringRef(code->getAsmString()).contains("wgmma.mma_async"))
+        call->setCalledOperand(withMemoryClobber(*code));
     }
   }
 }
