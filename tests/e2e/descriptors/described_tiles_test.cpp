@@ -225,7 +225,6 @@ struct GradientCase {
   bool isFirst = true;
   int64_t m = 64, n = 32;
   uint32_t warps = 4;
-  size_t maps = 0; ///< Of k, v, q, g in tiles of both widths, and of rows that are long enough.
 };
 void PrintTo(const GradientCase &c, std::ostream *stream) {
   *stream << fmt::format("{}, {}x{}, {} warps", c.isFirst ? "of keys and values" : "of queries", c.m, c.n, c.warps);
@@ -290,7 +289,7 @@ TEST_P(DescribedDotGradients, AreThoseOfPointers) {
         {.grid = {uint32_t(length / c.m), uint32_t(heads * batches), 1}, .numWarps = c.warps, .numStages = 3},
         {{qb, kb, vb, gb, mb, db, dq, dk, dv, heads, length, batchStride, headStride, stride},
          {{"M", c.m}, {"N", c.n}, {"D", d}, {"FIRST", c.isFirst}}});
-    EXPECT_EQ(maps, describes && hasTensorCopies() ? c.maps : 0);
+    EXPECT_EQ(maps > 0, describes && hasTensorCopies()); // how many depends on how many turns are taken together
     if (c.isFirst) {
       results.push_back(get<float>(dk));
       expectClose(results.back(), expected.k, 2e-3, 2e-3, "dk");
@@ -307,9 +306,9 @@ TEST_P(DescribedDotGradients, AreThoseOfPointers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, DescribedDotGradients,
-                         testing::Values(GradientCase{.maps = 8}, GradientCase{.m = 128, .warps = 8, .maps = 8},
-                                         GradientCase{.n = 64, .maps = 10}, GradientCase{.isFirst = false, .maps = 6},
-                                         GradientCase{.isFirst = false, .m = 128, .n = 64, .warps = 8, .maps = 6}));
+                         testing::Values(GradientCase{}, GradientCase{.m = 128, .warps = 8}, GradientCase{.n = 64},
+                                         GradientCase{.isFirst = false},
+                                         GradientCase{.isFirst = false, .m = 128, .n = 64, .warps = 8}));
 
 } // namespace
 } // namespace ditron::e2e
