@@ -199,7 +199,8 @@ for page, rows, depths, keys, warps in [(0, 16, (128, 128), 64, 4), (16, 16, (64
                        ROWS=together, PARTS=max(8192 // (together * wide), 1), EVEN=False)
     options = f"--num-warps {warps} --num-stages {stages}"
     unspilt = ["tight"] if (rows == 16 or depths == latent) and not narrow and arch in ("sm_90a", "sm_80") else []
-    cases.append((library("attention_decode"), "attention_decode", pointers + sizes + window + soft_cap + values, options, *unspilt))
+    cases.append((library("attention_decode"), "attention_decode", pointers + sizes + window + soft_cap + values + constexpr(STARTS_EARLY=hopper), options,
+                  *unspilt))
     cases.append((library("attention_decode"), "attention_decode_over_ranks", pointers + ", *fp32:16, *fp32:16, *i64:16, *i64:16" + sizes + soft_cap +
                   ", i64, i32, i32" + constexpr(WORLD=4) + values, options))
 for rows, transposed in [(16, True), (16, False), (64, False)]:
