@@ -116,7 +116,7 @@ private:
 
   void visit(scf::ForOp loop, int64_t most) {
     // ptxas may give the registers of an operand that a loop does not change to other values if a branch stands beside dots in flight.
-    if (llvm::any_of(loop.getBody()->getOps<scf::IfOp>(), [](scf::IfOp) { return true; }))
+    if (!loop.getBody()->getOps<scf::IfOp>().empty())
       return;
     const auto dots = llvm::to_vector(loop.getBody()->getOps<dgpu::WarpgroupDotOp>());
     int64_t registers = registersOfTurn(loop);

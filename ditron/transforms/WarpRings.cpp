@@ -42,9 +42,15 @@ SmallVector<tile::DescriptorLoadOp> Ring::copies() const {
   return all;
 }
 
+/// Of either kind.
+static SmallVector<Operation *> allLoadsOf(const Ring &ring) {
+  SmallVector<Operation *> all = llvm::to_vector_of<Operation *>(ring.copies());
+  all.append(ring.gathers.begin(), ring.gathers.end());
+  return all;
+}
+
 Operation *Ring::lastLoad() const {
-  SmallVector<Operation *> all = llvm::to_vector_of<Operation *>(copies());
-  all.append(gathers.begin(), gathers.end());
+  const SmallVector<Operation *> all = allLoadsOf(*this);
   return *llvm::max_element(all, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
 }
 
@@ -62,19 +68,17 @@ int64_t Ring::copiedBytes() const {
   return bytes;
 }
 
-int64_t Ring::sharedBytes() const {
+int64_t Ring::slotBytes() const {
   int64_t bytes = 0;
-  for (tile::DescriptorLoadOp load : copies())
-    bytes += llvm::alignTo(bufferOf(load, slots).getBytes(), bufferAlignment);
-  for (tile::LoadOp load : gathers)
-    bytes += llvm::alignTo(bufferOf(load, slots).getBytes(), bufferAlignment);
+  for (Operation *load : allLoadsOf(*this))
+    bytes += bufferOf(load, 1).getSlotBytes();
   return bytes;
 }
 
-int64_t Ring::slotBytes() const {
-  int64_t bytes = copiedBytes();
-  for (tile::LoadOp load : gathers)
-    bytes += bufferOf(load, 1).getSlotBytes();
+int64_t Ring::sharedBytes() const {
+  int64_t bytes = 0;
+  for (Operation *load : allLoadsOf(*this))
+    bytes += llvm::alignTo(bufferOf(load, slots).getBytes(), bufferAlignment);
   return bytes;
 }
 

@@ -12,8 +12,9 @@
 // 3. All dots that warpgroups can do must still be such when there are two: 128 rows.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/transforms/WidenBlocks.h"
+
 #include "ditron/transforms/Passes.h"
-#include "ditron/transforms/WidenTurns.h"
 
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"

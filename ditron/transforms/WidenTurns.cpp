@@ -33,6 +33,7 @@
 #include "ditron/transforms/TurnTiles.h"
 #include "ditron/transforms/WarpRings.h"
 #include "ditron/transforms/WarpgroupDotRules.h"
+#include "ditron/transforms/WidenBlocks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Remarks.h"
 
@@ -314,6 +315,16 @@ bool hasNarrowDot(scf::ForOp loop, int warps) {
   });
 }
 
+SmallVector<scf::ForOp> loopsWithNarrowDots(ModuleOp module) {
+  SmallVector<scf::ForOp> loops;
+  const int warps = dgpu::numWarpsOf(module);
+  module.walk([&](scf::ForOp loop) {
+    if (hasNarrowDot(loop, warps))
+      loops.push_back(loop);
+  });
+  return loops;
+}
+
 /// Widens the turns of a module's loops.
 class TurnWidening {
 public:
@@ -323,13 +334,8 @@ public:
   bool run() {
     if (!module->hasAttr(dgpu::wgmmaAttrName))
       return false;
-    SmallVector<scf::ForOp> loops;
-    module.walk([&](scf::ForOp loop) {
-      if (hasNarrowDot(loop, warps))
-        loops.push_back(loop);
-    });
     bool isWidened = false;
-    for (scf::ForOp loop : loops)
+    for (scf::ForOp loop : loopsWithNarrowDots(module))
       isWidened |= widen(loop);
     return isWidened;
   }
@@ -407,12 +413,15 @@ static tile::LoadOp copiedTile(ModuleOp module, int64_t limitBytes) {
   return copied;
 }
 
-bool longerTurnsAreFetched(ModuleOp module, int64_t limitBytes) {
-  OwningOpRef<ModuleOp> trial = module.clone(), wider = module.clone();
+bool prepareLongerTurns(ModuleOp module, int64_t limitBytes) {
+  if (!hasProducers(module) || loopsWithNarrowDots(module).empty())
+    return false;
+  OwningOpRef<ModuleOp> trial = module.clone();
   TurnWidening longer(*trial, /*isSilent=*/true);
   const bool isLonger = longer.run();
   if (longer.lacksRegisters() && mayHaveTwoWarpgroups(module)) {
     const auto warps = Builder(module).getI32IntegerAttr(2 * layout::warpsPerGroup);
+    OwningOpRef<ModuleOp> wider = module.clone();
     (*wider)->setAttr(dgpu::numWarpsAttrName, warps);
     if (TurnWidening inBoth(*wider, /*isSilent=*/true);
         inBoth.run() && !inBoth.lacksRegisters() && !copiedTile(*wider, limitBytes)) {
@@ -436,11 +445,6 @@ bool longerTurnsAreFetched(ModuleOp module, int64_t limitBytes) {
 }
 
 bool hasShortTurns(ModuleOp module) {
-  return module
-      .walk([warps = dgpu::numWarpsOf(module)](scf::ForOp loop) {
-        return pipelineStagesOf(loop) > 1 && hasNarrowDot(loop, warps) ? WalkResult::interrupt()
-                                                                       : WalkResult::advance();
-      })
-      .wasInterrupted();
+  return llvm::any_of(loopsWithNarrowDots(module), [](scf::ForOp loop) { return pipelineStagesOf(loop) > 1; });
 }
 } // namespace ditron::transforms

@@ -111,7 +111,7 @@ public:
       rewriter.eraseOp(op);
       return success();
     }
-    // A false predicate writes zeros: threads that hold what others copy must do nothing instead.
+    // Threads that hold what others copy need not: a false predicate would not spare them that, it writes zeros.
     Value copies = isRepresentative(e, target, registers);
     Values addresses = sharedAddresses(e, target, plan, base, elementBytes);
     for (auto [access, address] : llvm::zip_equal(plan.accesses, addresses)) {

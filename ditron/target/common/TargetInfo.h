@@ -256,7 +256,8 @@ public:
     fence(e, tile::MemoryOrder::AcquireRelease, tile::MemoryScope::System);
   }
 
-  /// Starts a copy; where `predicate` is false zeros are written. Threads where `copies` is false (null: none) do nothing.
+  /// Starts a copy; where `predicate` is false zeros are written. Threads where `copies` is false (null: none) need do nothing: others
+  /// copy the same to the same place.
   virtual void asyncCopy(Emitter &e, mlir::Value shared, mlir::Value global, int bytes, mlir::Value predicate,
                          mlir::Value copies = {}) = 0;
   virtual void asyncCommit(Emitter &e) = 0;

@@ -76,8 +76,6 @@ static Expected<std::unique_ptr<llvm::TargetMachine>> machineFor(const NvptxArch
   return Expected<std::unique_ptr<llvm::TargetMachine>>(std::move(machine));
 }
 
-/// Allows a * b + c to be rounded once, and says of inline assembly what its translation cannot: all of it depends on which
-/// threads execute it together, and that without side effects touches no memory.
 /// Barriers, fences and stores of assembly stay behind the loads in front of them. As IR such code may touch all memory; the code generator, which moves
 /// loads to where they are used, only believes the constraint (a value was read behind the barrier after which the next one had its place: wrong sums on
 /// an H200). Not for multiplies of warpgroups, which write no memory.
@@ -89,6 +87,8 @@ static llvm::InlineAsm *withMemoryClobber(const llvm::InlineAsm &code) {
                               code.isAlignStack(), code.getDialect());
 }
 
+/// Allows a * b + c to be rounded once, and says of inline assembly what its translation cannot: all of it depends on which
+/// threads execute it together, and that without side effects touches no memory, all other all of it.
 static void annotateInstructions(llvm::Module &module) {
   for (llvm::Function &function : module) {
     for (llvm::Argument &argument : function.args())

@@ -31,17 +31,15 @@ struct WordPlan {
   unsigned elementsPerWord;
 
   /// ".v4.b32" and the like.
-  std::string suffix() const {
-    return fmt::format("{}.b{}", numWords > 1 ? fmt::format(".v{}", numWords) : "", wordBits);
-  }
+  std::string suffix() const { return fmt::format("{}.b{}", numWords > 1 ? fmt::format(".v{}", numWords) : "", wordBits); }
   unsigned bytes() const { return totalBits / 8; }
 
   SmallVector<Value> toWords(Emitter &e, ValueRange elements) const {
     SmallVector<Value> words;
     for (unsigned begin = 0; begin < elements.size(); begin += elementsPerWord)
-      words.push_back(elementsPerWord == 1 ? e.toBits(elements[begin])
-                                           : Value(LLVM::BitcastOp::create(
-                                                 e, word, e.packVector(elements.slice(begin, elementsPerWord)))));
+      words.push_back(elementsPerWord == 1
+                          ? e.toBits(elements[begin])
+                          : Value(LLVM::BitcastOp::create(e, word, e.packVector(elements.slice(begin, elementsPerWord)))));
     return words;
   }
 
@@ -51,8 +49,8 @@ struct WordPlan {
       if (elementsPerWord == 1)
         elements.push_back(e.fromBits(one, element));
       else
-        llvm::append_range(
-            elements, e.unpackVector(LLVM::BitcastOp::create(e, VectorType::get({elementsPerWord}, element), one)));
+        llvm::append_range(elements,
+                           e.unpackVector(LLVM::BitcastOp::create(e, VectorType::get({elementsPerWord}, element), one)));
     }
     return elements;
   }
@@ -124,8 +122,8 @@ void NvptxTargetInfo::storeVector(Emitter &e, Value ptr, ValueRange values, Valu
   SmallVector<std::string> names;
   for (Value word : words)
     names.push_back(code.input(e.zextOrTrunc(word, registerType(e, plan.word))));
-  code.emit(
-      fmt::format("{}st{}{} [{}], {};", guard, accessQualifiers(address, flags), plan.suffix(), to, ptxVector(names)));
+  code.emit(fmt::format("{}st{}{} [{}], {};", guard, accessQualifiers(address, flags), plan.suffix(), to,
+                        ptxVector(names)));
 }
 
 Value NvptxTargetInfo::orderedLoad(Emitter &e, Type storage, Value ptr, tile::MemoryOrder order,
@@ -155,8 +153,8 @@ void NvptxTargetInfo::orderedStore(Emitter &e, Value ptr, Value value, tile::Mem
                         ptxSpace(place).str(), plan.suffix(), address, word));
 }
 
-SmallVector<Value> NvptxTargetInfo::orderedLoadVector(Emitter &e, Type element, int count, Value ptr,
-                                                      tile::MemoryOrder order, tile::MemoryScope scope) {
+SmallVector<Value> NvptxTargetInfo::orderedLoadVector(Emitter &e, Type element, int count, Value ptr, tile::MemoryOrder order,
+                                                      tile::MemoryScope scope) {
   WordPlan plan(e, element, count);
   bool acquires = order == tile::MemoryOrder::Acquire || order == tile::MemoryOrder::AcquireRelease;
   PtxAsm code(e);
@@ -165,9 +163,8 @@ SmallVector<Value> NvptxTargetInfo::orderedLoadVector(Emitter &e, Type element, 
     names.push_back(code.output(registerType(e, plan.word)));
   Value place = addressIn(e, ptr, AddressSpace::Global);
   std::string address = code.input(place);
-  SmallVector<Value> words =
-      code.emit(fmt::format("ld.{}{}{}{} {}, [{}];", acquires ? "acquire" : "relaxed", ptxScope(scope).str(),
-                            ptxSpace(place).str(), plan.suffix(), ptxVector(names), address));
+  SmallVector<Value> words = code.emit(fmt::format("ld.{}{}{}{} {}, [{}];", acquires ? "acquire" : "relaxed", ptxScope(scope).str(),
+                                                   ptxSpace(place).str(), plan.suffix(), ptxVector(names), address));
   for (Value &word : words)
     word = e.zextOrTrunc(word, plan.word);
   return plan.toElements(e, words);
@@ -183,8 +180,8 @@ void NvptxTargetInfo::orderedStoreVector(Emitter &e, Value ptr, ValueRange value
   SmallVector<std::string> names;
   for (Value word : plan.toWords(e, values))
     names.push_back(code.input(e.zextOrTrunc(word, registerType(e, plan.word))));
-  code.emit(fmt::format("st.{}{}{}{} [{}], {};", releases ? "release" : "relaxed", ptxScope(scope).str(),
-                        ptxSpace(place).str(), plan.suffix(), address, ptxVector(names)));
+  code.emit(fmt::format("st.{}{}{}{} [{}], {};", releases ? "release" : "relaxed", ptxScope(scope).str(), ptxSpace(place).str(),
+                        plan.suffix(), address, ptxVector(names)));
 }
 
 /// Multicast memory came with compute capability 9.0.
@@ -197,9 +194,7 @@ bool NvptxTargetInfo::multimemStore(Emitter &e, Value ptr, ValueRange values) {
   std::string address = code.input(inAddressSpace(e, ptr, AddressSpace::Global));
   // Vectors there are of floats only; a store does not mind.
   Type type = values.front().getType();
-  Type stored = values.size() == 1 || isa<FloatType>(type) ? type
-                : type.isInteger(64)                       ? Type(e.getF64Type())
-                                                           : Type(e.getF32Type());
+  Type stored = values.size() == 1 || isa<FloatType>(type) ? type : type.isInteger(64) ? Type(e.getF64Type()) : Type(e.getF32Type());
   if (values.size() == 2 && stored.isF64()) { // of 64 bits there are no vectors
     multimemStore(e, ptr, values[0]);
     return multimemStore(e, e.addBytes(ptr, 8), values[1]);
@@ -230,12 +225,7 @@ SmallVector<Value> NvptxTargetInfo::multimemLoadReduce(Emitter &e, Value ptr, di
     }
   } else {
     bool isUnsigned = reduction == dist::MultimemReduction::Add;
-    element = fmt::format("{}{}",
-                          isa<FloatType>(type) ? "f"
-                          : isBitwise          ? "b"
-                          : isUnsigned         ? "u"
-                                               : "s",
-                          Emitter::bitWidth(type));
+    element = fmt::format("{}{}", isa<FloatType>(type) ? "f" : isBitwise ? "b" : isUnsigned ? "u" : "s", Emitter::bitWidth(type));
   }
   PtxAsm code(e);
   SmallVector<std::string> words;
@@ -243,8 +233,8 @@ SmallVector<Value> NvptxTargetInfo::multimemLoadReduce(Emitter &e, Value ptr, di
     words.push_back(code.output(type));
   std::string address = code.input(inAddressSpace(e, ptr, AddressSpace::Global));
   std::string vector = op.getNumResults() == 1 ? "" : fmt::format(".v{}", op.getNumResults());
-  return code.emit(fmt::format("multimem.ld_reduce.relaxed.sys.global.{}{}.{} {}, [{}];", name, vector, element,
-                               ptxVector(words), address));
+  return code.emit(fmt::format("multimem.ld_reduce.relaxed.sys.global.{}{}.{} {}, [{}];", name, vector, element, ptxVector(words),
+                               address));
 }
 
 void NvptxTargetInfo::transfer(Emitter &e, const SymmetricTransfer &transfer) {
@@ -268,8 +258,8 @@ void NvptxTargetInfo::asyncCopy(Emitter &e, Value shared, Value global, int byte
   if (predicate)
     arguments.push_back(e.select(predicate, e.i32(bytes), e.i32(0)));
   // Threads that hold copies of what another one copies do so, too: the same bytes to the same place. With a predicate ptxas makes a branch of it, and in a
-  // loop with warpgroup dots in flight it then gives the registers of an operand that the loop does not change to other values (12.8 to 13.0: wrong sums
-  // on an H200, no warning).
+  // loop with warpgroup dots in flight it then gives the registers of an operand that the loop does not change to other values (13.0: wrong sums on an
+  // H200, no warning).
   std::string name = fmt::format("llvm.nvvm.cp.async.{}.shared.global.{}", cache, bytes);
   if (predicate)
     name += ".s";
