@@ -470,7 +470,8 @@ static bool comesBeforeInBlock(const Ring &a, const Ring &b) {
 }
 
 /// True if the rings have the same tiles, perhaps beside other rows, and one is over when the other one begins: in loops of which one follows
-/// the other, or, if `inOneBlock`, in one block, as what two phases of a kernel keep beside their loops.
+/// the other, or, if `inOneBlock`, in one block that keeps them for the loops of two phases. Tiles of the block's own dots never share: a dot
+/// that is delayed into the next turn reads its tile behind the next turn's first one.
 static bool canShareSlots(const Ring &a, const Ring &b, bool inOneBlock) {
   if (!a.gathers.empty() || !b.gathers.empty())
     return false; // whose arrivals are counted loop by loop
@@ -478,7 +479,7 @@ static bool canShareSlots(const Ring &a, const Ring &b, bool inOneBlock) {
       !haveTheSameBuffers(a.rows, b.rows))
     return false;
   if (a.block == b.block)
-    return inOneBlock && comesBeforeInBlock(a, b);
+    return inOneBlock && isForInnerLoops(a) && isForInnerLoops(b) && comesBeforeInBlock(a, b);
   auto first = dyn_cast<scf::ForOp>(a.block->getParentOp()), second = dyn_cast<scf::ForOp>(b.block->getParentOp());
   return first && second && !first->isAncestor(second) && !second->isAncestor(first) &&
          isForInnerLoops(a) == isForInnerLoops(b);
