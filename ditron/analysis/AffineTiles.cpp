@@ -60,6 +60,13 @@ std::optional<int64_t> Polynomial::constant() const {
   return terms.size() == 1 && terms.begin()->first.empty() ? std::optional(terms.begin()->second) : std::nullopt;
 }
 
+Value Polynomial::scalar() const {
+  if (terms.size() != 1)
+    return {};
+  const auto &[product, factor] = *terms.begin();
+  return product.size() == 1 && factor == 1 ? product.front() : Value();
+}
+
 //===--------------------------------------------------------------------------------------------------------------===//
 // Tiles
 //===--------------------------------------------------------------------------------------------------------------===//

@@ -47,6 +47,8 @@ public:
   bool isZero() const { return terms.empty(); }
   /// The value if no scalar is in it.
   std::optional<int64_t> constant() const;
+  /// The one scalar that it is, once; null if it is anything else.
+  mlir::Value scalar() const;
   /// None is zero. The order is that of addresses in the compiler: do not let output depend on it.
   const std::map<Product, int64_t, Order> &products() const { return terms; }
 

@@ -15,7 +15,7 @@
 #include "ditron/target/common/Passes.h"
 #include "ditron/target/common/TargetInfo.h"
 #include "ditron/transforms/Passes.h"
-#include "ditron/transforms/WidenTurns.h"
+#include "ditron/transforms/loops/WidenTurns.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
