@@ -5,6 +5,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/transforms/loops/LoopArguments.h"
 #include "ditron/transforms/tensor_copies/TileWindows.h"
+#include "ditron/transforms/warps/ProducerSlice.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Dominance.h"

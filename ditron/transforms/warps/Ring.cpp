@@ -5,6 +5,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/transforms/warps/Ring.h"
 
+#include "ditron/transforms/dots/WarpgroupDotRules.h"
 #include "ditron/transforms/loops/LoopArguments.h"
 #include "ditron/transforms/tensor_copies/TensorMaps.h"
 

@@ -5,6 +5,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/analysis/Scratch.h"
 #include "ditron/dialect/dgpu/DiscardableAttrs.h"
+#include "ditron/layout/Wgmma.h"
 #include "ditron/transforms/layouts/LayoutRules.h"
 #include "ditron/transforms/tensor_copies/TensorMaps.h"
 #include "ditron/transforms/warps/WarpRings.h"
