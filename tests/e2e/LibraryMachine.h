@@ -43,10 +43,11 @@ struct Machine {
   }
 };
 
+/// `usual`: see ops::compare.
 inline void expectWithin(const std::vector<float> &actual, const std::vector<double> &expected, double relative,
-                         const std::string &what) {
+                         const std::string &what, const std::vector<double> &usual = {}) {
   ASSERT_EQ(actual.size(), expected.size()) << what;
-  const ops::Comparison comparison = ops::compare(actual, expected, {relative});
+  const ops::Comparison comparison = ops::compare(actual, expected, {relative}, usual);
   EXPECT_TRUE(comparison.passed()) << what << ": element " << comparison.worstIndex << " is "
                                    << actual[comparison.worstIndex] << ", expected " << expected[comparison.worstIndex]
                                    << ", allowed error " << comparison.allowed;
