@@ -3,6 +3,7 @@
 #   DEPS ditron-support ...      rooms it may use: its only link and include paths (the layer rule, STYLE.md section 2)
 #   LIBS fmt::fmt ...            outside libraries
 #   PCH core|lowering|none       precompiled header tier; core and lowering imply MLIR (default none)
+#   PCH_HEADER Precompiled.h     a precompiled header of its own for the room's sources, not its tests: this file after the tier's
 #   OPTIMIZE                     build with -O3 in every configuration (simulator arithmetic)
 #   TESTS test/a_test.cpp ...    GoogleTest sources: one program NAME-tests, registered with CTest
 #   TESTS_COMPUTE                its tests are optimised as the room is, and share no precompiled header
@@ -103,7 +104,7 @@ function(ditron_test_program target)
 endfunction()
 
 function(ditron_add_library name)
-  cmake_parse_arguments(ARG "OPTIMIZE;TESTS_COMPUTE" "PCH" "SOURCES;DEPS;LIBS;TESTS;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMIZE;TESTS_COMPUTE" "PCH;PCH_HEADER" "SOURCES;DEPS;LIBS;TESTS;TEST_DEPS" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "ditron_add_library(${name}): unknown arguments ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -123,7 +124,11 @@ function(ditron_add_library name)
     if(TARGET ditron-tablegen)
       add_dependencies(${name} ditron-tablegen)
     endif()
-    ditron_use_pch(${name} ${ARG_PCH})
+    if(ARG_PCH_HEADER)
+      ditron_precompile(${name} ${PROJECT_SOURCE_DIR}/ditron/dialect/pch/${ARG_PCH}.h ${ARG_PCH_HEADER})
+    else()
+      ditron_use_pch(${name} ${ARG_PCH})
+    endif()
   endif()
   if(DITRON_BUILD_TESTS AND ARG_TESTS)
     add_executable(${name}-tests ${ARG_TESTS})

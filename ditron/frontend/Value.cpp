@@ -37,6 +37,12 @@ llvm::StringRef toString(BuiltinModule module) {
   return "module";
 }
 
+LangValue::LangValue(const LangValue &other) = default;
+LangValue::LangValue(LangValue &&other) noexcept = default;
+LangValue &LangValue::operator=(const LangValue &other) = default;
+LangValue &LangValue::operator=(LangValue &&other) noexcept = default;
+LangValue::~LangValue() = default;
+
 LangValue LangValue::shape(llvm::ArrayRef<int64_t> dims) {
   std::vector<LangValue> elements;
   for (int64_t dim : dims)

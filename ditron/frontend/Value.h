@@ -208,6 +208,12 @@ public:
   struct Poison {};
 
   LangValue() = default;
+  // Copying and destroying is for each of 25 alternatives another thing; no caller is the faster for having that inline.
+  LangValue(const LangValue &other);
+  LangValue(LangValue &&other) noexcept;
+  LangValue &operator=(const LangValue &other);
+  LangValue &operator=(LangValue &&other) noexcept;
+  ~LangValue();
   LangValue(ConstValue value) : storage(std::move(value)) {}
   LangValue(LangType type) : storage(std::move(type)) {}
   LangValue(TensorValue value) : storage(std::move(value)) {}
