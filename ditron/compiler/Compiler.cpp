@@ -19,6 +19,8 @@
 #include "ditron/target/common/TargetInfo.h"
 #include "ditron/transforms/Remarks.h"
 
+#include "mlir/IR/Remarks.h"
+
 #include <fmt/format.h>
 
 namespace ditron::compiler {
@@ -82,8 +84,22 @@ public:
     return Status::ok();
   }
 
+  /// A kernel for which the target has too little shared memory gets a second try without rings for tiles of pointers, which nobody has asked for.
   Status assignHardware() {
-    DITRON_RETURN_IF_ERROR(compiler::assignHardware(run, *module, *targetInfo));
+    mlir::OwningOpRef<mlir::ModuleOp> imported(module->clone());
+    const KernelMessages::Place begin = messages.place();
+    bool describesTiles = true;
+    Status status = compiler::assignHardware(run, *module, *targetInfo, describesTiles);
+    if (status.code() == StatusCode::ResourceExhausted && describesTiles) {
+      module = std::move(imported);
+      messages.goBackTo(begin);
+      describesTiles = false;
+      mlir::remark::missed(module->getBody()->front().getLoc(),
+                           mlir::remark::RemarkOpts::name("describe").category("dgpu-describe-tiles"))
+          << "tiles come through pointers: with rings for them the kernel would need more than the target has";
+      status = compiler::assignHardware(run, *module, *targetInfo, describesTiles);
+    }
+    DITRON_RETURN_IF_ERROR(status);
     DITRON_ASSIGN_OR_RETURN(launch, readLaunchInterface(*module));
     return Status::ok();
   }

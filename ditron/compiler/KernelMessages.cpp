@@ -72,6 +72,13 @@ KernelMessages::KernelMessages(mlir::MLIRContext &context, const SourceManager &
         return mlir::success();
       }) {}
 
+void KernelMessages::goBackTo(Place place) {
+  errors.clear();
+  compilerBug = otherErrors = false;
+  warnings.resize(place.warnings);
+  remarks.resize(place.remarks);
+}
+
 void KernelMessages::receive(mlir::Diagnostic &diagnostic) {
   switch (diagnostic.getSeverity()) {
   case mlir::DiagnosticSeverity::Error:

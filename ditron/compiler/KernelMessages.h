@@ -24,7 +24,6 @@ class KernelMessages {
 public:
   KernelMessages(mlir::MLIRContext &context, const frontend::SourceManager &sources);
 
-  /// Errors since the last call of clearErrors.
   bool hasErrors() const { return !errors.empty(); }
   /// At least one of them is a mistake of the compiler.
   bool hasCompilerBug() const { return compilerBug; }
@@ -36,6 +35,13 @@ public:
   /// Warnings since construction, and remarks.
   const std::string &warningText() const { return warnings; }
   const std::string &remarkText() const { return remarks; }
+
+  /// What has been said so far; to be forgotten, with all errors, down to here.
+  struct Place {
+    size_t warnings = 0, remarks = 0;
+  };
+  Place place() const { return {warnings.size(), remarks.size()}; }
+  void goBackTo(Place place);
 
 private:
   void receive(mlir::Diagnostic &diagnostic);

@@ -29,7 +29,13 @@
 
 namespace ditron::compiler {
 
-Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::TargetInfo &target) {
+static int64_t countDescriptors(mlir::ModuleOp module) {
+  int64_t count = 0;
+  module.walk([&](tile::MakeDescriptorOp) { ++count; });
+  return count;
+}
+
+Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::TargetInfo &target, bool &describesTiles) {
   const auto limited = [&](auto options) {
     options.limitBytes = target.sharedMemoryLimit();
     return options;
@@ -57,13 +63,16 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   // Dots that no instruction does as they stand: fp32 in several pieces, batches of one, multiply-adds that are too deep.
   DITRON_RETURN_IF_ERROR(run.passes("dots", module, transforms::createDecomposeDots()));
   // On targets with dots of warpgroups: several turns of a loop whose dots have few columns become one, if a producer then fetches its tiles.
-  if (run.knobs().widenTurns && run.knobs().describeTiles &&
+  const bool mayDescribe = describesTiles && run.knobs().describeTiles;
+  if (mayDescribe && run.knobs().widenTurns &&
       transforms::prepareLongerTurns(module, target.sharedMemoryLimit()))
     DITRON_RETURN_IF_ERROR(run.passes("turns-widened", module, transforms::createWidenTurns(), mlir::createCSEPass()));
   // On targets with tensor copies: tiles of dots that come through pointers are described, where a producer then fetches them.
-  if (run.knobs().describeTiles && !transforms::hasShortTurns(module))
+  const int64_t descriptors = countDescriptors(module);
+  if (mayDescribe && !transforms::hasShortTurns(module))
     DITRON_RETURN_IF_ERROR(
         run.passes("describe", module, transforms::createDescribeTiles(limited(transforms::DescribeTilesOptions()))));
+  describesTiles = countDescriptors(module) > descriptors;
   // There, too: loops over tiles alike, one masked and one not, become one.
   if (run.knobs().joinLoops)
     DITRON_RETURN_IF_ERROR(run.passes("join", module, transforms::createJoinLoops()));

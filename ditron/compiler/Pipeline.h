@@ -20,8 +20,9 @@ void registerPipelineDialects(mlir::DialectRegistry &registry);
 /// Writes what the passes have to know of the options and the target into the module's attributes.
 void annotateModule(mlir::ModuleOp module, const CompileOptions &options, target::TargetInfo &target);
 
-/// From imported tile IR to tile IR with layouts, pipelined loops, shared memory and barriers.
-Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::TargetInfo &target);
+/// From imported tile IR to tile IR with layouts, pipelined loops, shared memory and barriers. `describesTiles`: whether tiles that come through pointers
+/// may become tiles of descriptors; afterwards whether some have.
+Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::TargetInfo &target, bool &describesTiles);
 
 /// From there to the LLVM dialect.
 Status lowerToLLVM(StageRunner &run, mlir::ModuleOp module, const target::TargetInfo &target);

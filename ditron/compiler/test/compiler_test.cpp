@@ -243,7 +243,8 @@ TEST(Compiler, userErrorsShowTheSource) {
 TEST(Compiler, warningsBeforeAnErrorAreSaidOnce) {
   CompileReport report;
   Status status = compileKernel(addSource, "old", signature("*fp32"), CompileOptions(), &report).status();
-  EXPECT_THAT(status.message(), AllOf(HasSubstr("warning: tl.view is deprecated"), HasSubstr("'missing' is not defined")));
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr("warning: tl.view is deprecated"), HasSubstr("'missing' is not defined")));
   EXPECT_EQ(report.messages, "");
 }
 
@@ -264,6 +265,58 @@ TEST(Compiler, dumpsStages) {
                            testing::Contains(HasSubstr("code.s"))));
   EXPECT_THAT(readText(kernel / "01-command.txt"), HasSubstr("ditron compile 'add.py:add'"));
   std::filesystem::remove_all(folder);
+}
+
+/// A product whose last turn has masks: of the tiles of whole turns a producer could have a ring.
+const KernelSource productSource = {"product.py", R"(import triton
+import triton.language as tl
+
+@triton.jit
+def product(a_ptr, b_ptr, c_ptr, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    rows = tl.arange(0, BLOCK_M)
+    columns = tl.arange(0, BLOCK_N)
+    depth = tl.arange(0, 64)
+    a = a_ptr + rows[:, None] * K + depth[None, :]
+    b = b_ptr + columns[None, :] * K + depth[:, None]
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for k in range(0, K // 64):
+        acc = tl.dot(tl.load(a), tl.load(b), acc)
+        a += 64
+        b += 64
+    for k in tl.range(K // 64, tl.cdiv(K, 64), num_stages=1):
+        acc = tl.dot(tl.load(a, mask=depth[None, :] < K - k * 64), tl.load(b, mask=depth[:, None] < K - k * 64), acc)
+    tl.store(c_ptr + rows[:, None] * BLOCK_N + columns[None, :], acc.to(tl.bfloat16))
+)"};
+
+TEST(Compile, tilesOfPointersAreDescribedWhereAllFits) {
+  CompileOptions options;
+  options.target = "sim:sm_90a";
+  options.numWarps = 8;
+  CompileReport report;
+  Expected<Artifact> described =
+      compileKernel(productSource, "product",
+                    signature("*bf16:16, *bf16:16, *bf16:16, i32:16, constexpr BLOCK_M=128, constexpr BLOCK_N=128"),
+                    options, &report);
+  ASSERT_TRUE(described.isOk()) << described.status().message();
+  EXPECT_EQ(described->tensorMaps.size(), 2u);
+  EXPECT_THAT(report.remarks, Not(HasSubstr("would need more")));
+  // A ring of three turns leaves no room for what the last turn and the store need.
+  options.numStages = 3;
+  const char *const large = "*bf16:16, *bf16:16, *bf16:16, i32:16, constexpr BLOCK_M=128, constexpr BLOCK_N=256";
+  CompileReport second;
+  Expected<Artifact> plain = compileKernel(productSource, "product", signature(large), options, &second);
+  ASSERT_TRUE(plain.isOk()) << plain.status().message();
+  EXPECT_TRUE(plain->tensorMaps.empty());
+  EXPECT_THAT(second.remarks, HasSubstr("with rings for them the kernel would need more than the target has"));
+  EXPECT_EQ(second.messages, "");
+  // Too large either way: what is said is said once.
+  options.numStages = 8;
+  const Status status =
+      compileKernel(productSource, "product",
+                    signature("*fp16:16, *fp16:16, *fp16:16, i32:16, constexpr BLOCK_M=256, constexpr BLOCK_N=256"),
+                    options)
+          .status();
+  EXPECT_EQ(status.code(), StatusCode::ResourceExhausted) << status.message();
 }
 
 TEST(Compile, tensorMapsOfDescriptors) {
@@ -291,8 +344,8 @@ def gemm(a_ptr, b, c_ptr, M, N, K, stride_a, stride_c):
   std::vector<std::string> names;
   for (const ArtifactParameter &parameter : plain->parameters)
     names.push_back(parameter.name + ":" + parameter.type);
-  EXPECT_THAT(names, ElementsAre("a_ptr:*bf16", "b:*bf16", "b.shape.0:i32", "b.shape.1:i32", "b.stride.0:i64", "c_ptr:*bf16",
-                                 "M:i32", "N:i32", "stride_a:i32", "stride_c:i32"));
+  EXPECT_THAT(names, ElementsAre("a_ptr:*bf16", "b:*bf16", "b.shape.0:i32", "b.shape.1:i32", "b.stride.0:i64",
+                                 "c_ptr:*bf16", "M:i32", "N:i32", "stride_a:i32", "stride_c:i32"));
 
   options.target = "sim:sm_90a";
   Expected<Artifact> mapped = compileKernel(source, "gemm", signature(types), options);

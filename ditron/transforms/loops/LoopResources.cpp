@@ -9,8 +9,10 @@
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/transforms/layouts/LayoutRules.h"
+#include "ditron/transforms/tensor_copies/TensorMaps.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -71,7 +73,7 @@ int64_t bufferBytesIn(scf::ForOp loop, ArrayRef<Value> more) {
   });
   int64_t bytes = 0;
   for (Value buffer : buffers)
-    bytes += cast<dgpu::BufferType>(buffer.getType()).getBytes();
+    bytes += int64_t(llvm::alignTo(cast<dgpu::BufferType>(buffer.getType()).getBytes(), bufferAlignment));
   return bytes;
 }
 

@@ -147,28 +147,32 @@ private:
 
   int lastUse(dgpu::BufferAllocOp buffer) {
     int last = starts[buffer];
-    bool copied = false, multiplied = false, stored = false;
-    Operation *lastTop = buffer;
+    bool stored = false;
+    Operation *lastCopy = nullptr, *lastMultiply = nullptr; // in the buffer's block, that leave what they started in flight
+    const auto keepLast = [](Operation *&last, Operation *top) {
+      if (!last || last->isBeforeInBlock(top))
+        last = top;
+    };
     SmallVector<Operation *> users(buffer->getUsers());
     while (!users.empty()) {
       Operation *user = users.pop_back_val();
       if (isa<dgpu::BufferPermuteOp>(user))
         users.append(user->user_begin(), user->user_end());
-      copied |= isa<dgpu::AsyncCopyOp>(user);
-      multiplied |= isa<dgpu::WarpgroupDotOp>(user) && !isWaitedForAtOnce(cast<dgpu::WarpgroupDotOp>(user));
       stored |= isa<dgpu::TmaStoreOp>(user);
       // In a loop the next iteration may use the buffer again; in the block of the allocation this is the outermost loop.
       // Partitions run side by side: what one of them uses is taken until both end.
       Operation *top = buffer->getBlock()->findAncestorOpInBlock(*user);
       last = std::max(last, ends[top]);
-      if (lastTop->isBeforeInBlock(top))
-        lastTop = top;
+      if (isa<dgpu::AsyncCopyOp>(user))
+        keepLast(lastCopy, top);
+      if (auto dot = dyn_cast<dgpu::WarpgroupDotOp>(user); dot && !isWaitedForAtOnce(dot))
+        keepLast(lastMultiply, top);
     }
     // What is in flight touches the bytes until it was waited for.
-    if (copied)
-      last = std::max(last, endOfWait<dgpu::AsyncWaitOp>(lastTop));
-    if (multiplied)
-      last = std::max(last, endOfWait<dgpu::WarpgroupWaitOp>(lastTop));
+    if (lastCopy)
+      last = std::max(last, endOfWait<dgpu::AsyncWaitOp>(lastCopy));
+    if (lastMultiply)
+      last = std::max(last, endOfWait<dgpu::WarpgroupWaitOp>(lastMultiply));
     return stored ? ends[kernel] : last;
   }
 

@@ -81,4 +81,32 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32} {
     %y = dgpu.convert_layout %w : tensor<64x64xf32, #x> -> tensor<64x64xf32, #y>
     return
   }
+
+  // What the first loop leaves in flight is waited for behind it; the second one waits for its dots by itself, so that the bytes are free behind it.
+  // CHECK-LABEL: func.func @later_reader
+  func.func @later_reader(%v: tensor<64x64xf32, #x>, %a: tensor<64x64xbf16, #x>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    // CHECK: dgpu.buffer_alloc {offset_bytes = 0 : i64}
+    // CHECK: dgpu.buffer_alloc {offset_bytes = 0 : i64}
+    %one = dgpu.buffer_alloc : !dgpu.buffer<1 x 64x64 x bf16, #s>
+    dgpu.buffer_store %a, %one[%c0] : tensor<64x64xbf16, #x>, !dgpu.buffer<1 x 64x64 x bf16, #s>
+    dgpu.fence_async
+    %f = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %v) -> tensor<64x64xf32, #x> : i32 {
+      %d = dgpu.warpgroup_dot %one[%c0], %one[%c0], %sum : !dgpu.buffer<1 x 64x64 x bf16, #s>, !dgpu.buffer<1 x 64x64 x bf16, #s> -> tensor<64x64xf32, #x>
+      scf.yield %d : tensor<64x64xf32, #x>
+    }
+    %w = dgpu.warpgroup_wait 0, %f : tensor<64x64xf32, #x>
+    %g = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %w) -> tensor<64x64xf32, #x> : i32 {
+      %d = dgpu.warpgroup_dot %one[%c0], %one[%c0], %sum : !dgpu.buffer<1 x 64x64 x bf16, #s>, !dgpu.buffer<1 x 64x64 x bf16, #s> -> tensor<64x64xf32, #x>
+      %e = dgpu.warpgroup_wait 0, %d : tensor<64x64xf32, #x>
+      scf.yield %e : tensor<64x64xf32, #x>
+    }
+    %two = dgpu.buffer_alloc : !dgpu.buffer<1 x 64x64 x bf16, #s>
+    dgpu.buffer_store %a, %two[%c0] : tensor<64x64xbf16, #x>, !dgpu.buffer<1 x 64x64 x bf16, #s>
+    dgpu.fence_async
+    %h = dgpu.warpgroup_dot %two[%c0], %two[%c0], %g : !dgpu.buffer<1 x 64x64 x bf16, #s>, !dgpu.buffer<1 x 64x64 x bf16, #s> -> tensor<64x64xf32, #x>
+    %u = dgpu.warpgroup_wait 0, %h : tensor<64x64xf32, #x>
+    return
+  }
 }
