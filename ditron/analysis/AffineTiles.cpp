@@ -82,7 +82,7 @@ static ArrayRef<int64_t> shapeOf(Value value) {
 
 /// The same offset everywhere.
 static AffineTile uniform(ArrayRef<int64_t> shape, Polynomial offset) {
-  return {{}, std::move(offset), SmallVector<Polynomial>(shape.size()), {}};
+  return {{}, std::move(offset), SmallVector<Polynomial>(shape.size()), {}, {}};
 }
 
 /// `a` with `b`, an integer tile, behind it: of the same shape.
@@ -92,12 +92,13 @@ static AffineTile sum(const AffineTile &a, const AffineTile &b, const Polynomial
   result.perTurn = a.perTurn + b.perTurn * factor;
   for (auto [coefficient, other] : llvm::zip_equal(result.coefficients, b.coefficients))
     coefficient = coefficient + other * factor;
+  result.limits.append(b.limits);
   return result;
 }
 
 static std::optional<AffineTile> product(const AffineTile &a, const AffineTile &b) {
   for (auto [tile, factor] : {std::pair(&a, &b), std::pair(&b, &a)})
-    if (factor->isUniform() && factor->perTurn.isZero()) {
+    if (factor->isUniform() && factor->perTurn.isZero() && factor->limits.empty()) {
       AffineTile result = *tile;
       result.offset = tile->offset * factor->offset;
       result.perTurn = tile->perTurn * factor->offset;
@@ -123,8 +124,8 @@ std::optional<AffineTile> AffineTiles::symbol(Value scalar) {
   if (isa<RankedTensorType>(scalar.getType()) || (loop && !loop.isDefinedOutsideOfLoop(scalar)))
     return std::nullopt;
   if (isa<tile::PointerType>(scalar.getType()))
-    return AffineTile{scalar, {}, {}, {}};
-  return AffineTile{{}, Polynomial(scalar), {}, {}};
+    return AffineTile{scalar, {}, {}, {}, {}};
+  return AffineTile{{}, Polynomial(scalar), {}, {}, {}};
 }
 
 std::optional<AffineTile> AffineTiles::ofArgument(BlockArgument argument) {
@@ -148,7 +149,7 @@ std::optional<AffineTile> AffineTiles::ofArgument(BlockArgument argument) {
   if (!by)
     return std::nullopt;
   std::optional<AffineTile> first = of(loop.getTiedLoopInit(argument)->get()), step = of(by);
-  if (!first || !step || !step->isUniform() || !step->perTurn.isZero())
+  if (!first || !step || !step->isUniform() || !step->perTurn.isZero() || !step->limits.empty())
     return std::nullopt;
   first->perTurn = step->offset;
   return first;
@@ -185,6 +186,8 @@ std::optional<AffineTile> AffineTiles::derive(Value value) {
     std::optional<AffineTile> tile = operand(0);
     if (tile)
       tile->coefficients.insert(tile->coefficients.begin() + expand.getAxis(), Polynomial());
+    for (IndexLimit &limit : tile ? MutableArrayRef(tile->limits) : MutableArrayRef<IndexLimit>())
+      limit.dimension += limit.dimension >= expand.getAxis();
     return tile;
   }
   if (auto transpose = dyn_cast<tile::TransOp>(op)) {
@@ -192,8 +195,12 @@ std::optional<AffineTile> AffineTiles::derive(Value value) {
     if (!tile)
       return tile;
     AffineTile permuted = *tile;
-    for (auto [to, from] : llvm::enumerate(transpose.getOrder()))
+    for (auto [to, from] : llvm::enumerate(transpose.getOrder())) {
       permuted.coefficients[to] = tile->coefficients[from];
+      for (auto [was, limit] : llvm::zip_equal(tile->limits, permuted.limits))
+        if (was.dimension == unsigned(from))
+          limit.dimension = to;
+    }
     return permuted;
   }
   if (isa<arith::AddIOp, arith::SubIOp, tile::AddPtrOp>(op)) {
@@ -207,7 +214,88 @@ std::optional<AffineTile> AffineTiles::derive(Value value) {
       if (std::optional<AffineTile> result = product(*a, *b))
         return result;
   }
+  if (mayWrap && isa<RankedTensorType>(value.getType()) && isa<arith::RemSIOp, arith::SelectOp>(op))
+    return wrapped(op);
   return symbol(value);
+}
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// Limits
+//===--------------------------------------------------------------------------------------------------------------===//
+
+/// i + t * perTurn < room where smaller < larger, if one index decides.
+static std::optional<IndexLimit> limitWhere(const AffineTile &smaller, const AffineTile &larger) {
+  if (smaller.base || larger.base || !smaller.limits.empty() || !larger.limits.empty())
+    return std::nullopt;
+  const AffineTile difference = sum(smaller, larger, Polynomial(-1));
+  std::optional<IndexLimit> limit;
+  for (auto [dimension, coefficient] : llvm::enumerate(difference.coefficients)) {
+    if (coefficient.isZero())
+      continue;
+    if (limit || !(coefficient == Polynomial(1)))
+      return std::nullopt;
+    limit = {unsigned(dimension), Polynomial(0) - difference.offset, difference.perTurn};
+  }
+  return limit;
+}
+
+std::optional<AffineTile> AffineTiles::wrapped(Operation *op) {
+  std::optional<AffineTile> tile;
+  std::optional<IndexLimit> limit;
+  if (isa<arith::RemSIOp>(op)) {
+    std::optional<AffineTile> bound = of(op->getOperand(1));
+    tile = of(op->getOperand(0));
+    if (tile && bound && (bound->offset.scalar() || bound->offset.constant()) && bound->perTurn.isZero())
+      limit = limitWhere(*tile, *bound);
+  } else {
+    tile = of(op->getOperand(1));
+    if (auto comparison = op->getOperand(0).getDefiningOp<arith::CmpIOp>())
+      limit = limitOf(comparison);
+  }
+  if (!tile || !limit)
+    return std::nullopt;
+  tile->limits.push_back(*limit);
+  return tile;
+}
+
+std::optional<IndexLimit> AffineTiles::limitOf(arith::CmpIOp comparison) {
+  using Predicate = arith::CmpIPredicate;
+  const Predicate predicate = comparison.getPredicate();
+  const bool isTurned = predicate == Predicate::sgt || predicate == Predicate::sge;
+  if (!isTurned && predicate != Predicate::slt && predicate != Predicate::sle)
+    return std::nullopt;
+  if (!isa<RankedTensorType>(comparison.getLhs().getType()))
+    return std::nullopt;
+  const std::optional<AffineTile> left = of(comparison.getLhs()), right = of(comparison.getRhs());
+  if (!left || !right)
+    return std::nullopt;
+  std::optional<IndexLimit> limit = isTurned ? limitWhere(*right, *left) : limitWhere(*left, *right);
+  if (limit && (predicate == Predicate::sle || predicate == Predicate::sge))
+    limit->room = limit->room + Polynomial(1);
+  return limit;
+}
+
+std::optional<SmallVector<IndexLimit>> AffineTiles::limitsOf(Value mask) {
+  Operation *op = mask.getDefiningOp();
+  if (isa_and_nonnull<arith::AndIOp>(op)) {
+    std::optional<SmallVector<IndexLimit>> left = limitsOf(op->getOperand(0)), right = limitsOf(op->getOperand(1));
+    if (!left || !right)
+      return std::nullopt;
+    left->append(*right);
+    return left;
+  }
+  if (isa_and_nonnull<tile::BroadcastOp>(op))
+    return limitsOf(op->getOperand(0)); // an extent of 1 has no limits of its own
+  if (auto expand = dyn_cast_or_null<tile::ExpandDimsOp>(op)) {
+    std::optional<SmallVector<IndexLimit>> limits = limitsOf(op->getOperand(0));
+    for (IndexLimit &limit : limits ? MutableArrayRef(*limits) : MutableArrayRef<IndexLimit>())
+      limit.dimension += limit.dimension >= expand.getAxis();
+    return limits;
+  }
+  if (auto comparison = dyn_cast_or_null<arith::CmpIOp>(op))
+    if (std::optional<IndexLimit> limit = limitOf(comparison))
+      return SmallVector<IndexLimit>{*limit};
+  return std::nullopt;
 }
 
 } // namespace ditron::analysis

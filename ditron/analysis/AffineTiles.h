@@ -14,6 +14,7 @@
 #ifndef DITRON_ANALYSIS_AFFINETILES_H
 #define DITRON_ANALYSIS_AFFINETILES_H
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/DenseMap.h"
@@ -58,12 +59,22 @@ private:
   std::map<Product, int64_t, Order> terms;
 };
 
+/// Of a tile: i + t * perTurn < room, i its index in this dimension.
+struct IndexLimit {
+  unsigned dimension = 0;
+  Polynomial room, perTurn;
+  bool operator==(const IndexLimit &) const = default;
+};
+
 /// See the head of this file.
 struct AffineTile {
   mlir::Value base; ///< A scalar pointer that nothing is added to; null of integers.
   Polynomial offset;
   llvm::SmallVector<Polynomial> coefficients; ///< One for each dimension, of an extent of 1 zero; none of scalars.
   Polynomial perTurn;
+  /// Indices beyond these have other values, as of (first + arange) % bound. Only where they were asked for, and nothing in front of 0 is told apart:
+  /// first must be seen not to be negative.
+  llvm::SmallVector<IndexLimit> limits;
 
   bool isUniform() const; ///< No index changes it.
 };
@@ -71,18 +82,25 @@ struct AffineTile {
 /// Answers for values of one kernel as seen from the turns of a loop, or without a loop from outside of all.
 class AffineTiles {
 public:
-  explicit AffineTiles(mlir::scf::ForOp loop = {}) : loop(loop) {}
+  /// `mayWrap`: also tiles that are such sums only as far as limits allow.
+  explicit AffineTiles(mlir::scf::ForOp loop = {}, bool mayWrap = false) : loop(loop), mayWrap(mayWrap) {}
 
   /// What an integer or pointer, scalar or tensor, holds; nothing if it is no such sum. Scalars from outside of the loop, and such as
   /// the loop does not change, stand for themselves where they are not sums or products.
   std::optional<AffineTile> of(mlir::Value value);
 
+  /// The limits that are all that a tile of truth values says; nothing if it says something else.
+  std::optional<llvm::SmallVector<IndexLimit>> limitsOf(mlir::Value mask);
+
 private:
+  std::optional<IndexLimit> limitOf(mlir::arith::CmpIOp comparison);
+  std::optional<AffineTile> wrapped(mlir::Operation *op);
   std::optional<AffineTile> derive(mlir::Value value);
   std::optional<AffineTile> ofArgument(mlir::BlockArgument argument);
   std::optional<AffineTile> symbol(mlir::Value scalar);
 
   mlir::scf::ForOp loop;
+  bool mayWrap;
   llvm::DenseMap<mlir::Value, std::optional<AffineTile>> known;
 };
 

@@ -14,18 +14,19 @@ namespace ditron::compiler {
 
 namespace {
 
-/// {arg = index} or {value = number}.
+/// {arg = index}, {arg = index, value = the least that it is taken for} or {value = number}.
 std::optional<ArtifactMapNumber> readNumber(mlir::Attribute attribute) {
   auto entry = llvm::dyn_cast<mlir::DictionaryAttr>(attribute);
   if (!entry)
     return std::nullopt;
   ArtifactMapNumber number;
-  if (auto index = entry.getAs<mlir::IntegerAttr>("arg"))
-    number.parameter = static_cast<int32_t>(index.getInt());
-  else if (auto value = entry.getAs<mlir::IntegerAttr>("value"))
-    number.value = value.getInt();
-  else
+  auto index = entry.getAs<mlir::IntegerAttr>("arg"), value = entry.getAs<mlir::IntegerAttr>("value");
+  if (!index && !value)
     return std::nullopt;
+  if (index)
+    number.parameter = static_cast<int32_t>(index.getInt());
+  if (value)
+    number.value = value.getInt();
   return number;
 }
 

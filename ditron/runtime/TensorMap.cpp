@@ -6,6 +6,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/TensorMap.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -43,7 +44,8 @@ struct MapReader {
     if (!type || isFloat(*type))
       return internalError(fmt::format("kernel '{}': parameter '{}' of type {} stands in a tensor map", artifact.kernel,
                                        parameter.name, parameter.type));
-    return readInteger(*type, arguments.bytes.data() + arguments.offsets[number.parameter]);
+    const int64_t value = readInteger(*type, arguments.bytes.data() + arguments.offsets[number.parameter]);
+    return number.value > 0 ? std::max(value, number.value) : value;
   }
 };
 

@@ -26,7 +26,7 @@ struct ArtifactParameter {
 /// A number of a tensor map: a parameter's value, or known when the kernel was compiled.
 struct ArtifactMapNumber {
   int32_t parameter = -1; ///< Index into Artifact::parameters; negative: `value` holds the number.
-  int64_t value = 0;
+  int64_t value = 0;      ///< Of a parameter: what it is taken for where it is less, if positive.
 
   bool operator==(const ArtifactMapNumber &) const = default;
 };

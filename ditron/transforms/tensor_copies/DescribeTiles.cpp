@@ -15,7 +15,12 @@
 // stand at any multiple of 16 bytes behind the argument; two dimensions of offsets, since one has 32 bits. All of the window lies in the tensor, so
 // nothing is padded, and exactly the tile is read.
 //
-// 1. Which loads: of whole matrices that dots alone use, by addresses (analysis/AffineTiles)
+// Where a mask says that an index ends, first + i < M, the window is as long as that, and the tile begins at `first` in it: what lies behind the end is
+// padded with zeros, as the mask has it. Where indices wrap around, (first + i) % M or where(first + i < M, first + i, 0), what they read behind the end is
+// padded as well if nobody stores what comes of it (NeededRows.h). M is an argument or a number; of 0 or less the window has one element, and the tile
+// stands behind it.
+//
+// 1. Which loads: of matrices that dots alone use, by addresses (analysis/AffineTiles)
 //      base + offset + t * perTurn + i * coefficients[0] + j * coefficients[1]       t: turns of the innermost loop around
 //    where base is an argument of the kernel and divisible by 16, one coefficient is 1, and the other one a number or an argument. If it is the first
 //    one that is 1, the tile is described as it lies, and transposed.
@@ -81,7 +86,7 @@ private:
     IRMapping mapping;
     auto copy = cast<func::FuncOp>(kernel->clone(mapping));
     around->push_back(copy);
-    SmallVector<WindowLoad> all = findWindows(copy, [](tile::LoadOp, StringRef) {}), some;
+    std::vector<WindowLoad> all = findWindows(copy, [](tile::LoadOp, StringRef) {}), some;
     for (size_t index : chosen)
       some.push_back(all[index]);
     const SmallVector<tile::DescriptorLoadOp> made = describeWindows(copy, some);
@@ -131,13 +136,13 @@ void describe(func::FuncOp kernel, int warps, int64_t limitBytes, bool isSilent)
     if (!isSilent)
       remark::missed(load.getLoc(), options()) << ("the tile comes through pointers: " + reason).str();
   };
-  SmallVector<WindowLoad> candidates = findWindows(kernel, refuse);
+  std::vector<WindowLoad> candidates = findWindows(kernel, refuse);
   if (candidates.empty())
     return;
   SmallVector<size_t> chosen = llvm::to_vector(llvm::seq(candidates.size()));
   SmallVector<std::string> reasons(candidates.size());
   Trial(kernel, warps, limitBytes).reduce(chosen, reasons);
-  SmallVector<WindowLoad> described;
+  std::vector<WindowLoad> described;
   for (auto [index, candidate] : llvm::enumerate(candidates)) {
     if (!llvm::is_contained(chosen, index)) {
       refuse(candidate.load, "no producer would fetch it: " + reasons[index]);

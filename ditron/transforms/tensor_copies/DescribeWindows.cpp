@@ -29,28 +29,49 @@ public:
     // All places before any loop changes: results of loops are values in them.
     SmallVector<Place> places;
     llvm::MapVector<Operation *, SmallVector<size_t>> byLoop;
-    for (auto [index, candidate] : llvm::enumerate(candidates)) {
-      Place place{inUnits(candidate.tile.offset, candidate), {}};
-      if (!candidate.tile.perTurn.isZero()) {
-        place.perTurn = inUnits(candidate.tile.perTurn, candidate);
-        byLoop[candidate.load->getParentOfType<scf::ForOp>()].push_back(index);
-      }
-      places.push_back(place);
+    for (WindowLoad &candidate : candidates) {
+      const Location loc = candidate.load.getLoc();
+      Place place{moving(candidate.tile.offset, candidate.tile.perTurn, candidate.unit(), loc), {}};
+      for (const std::optional<WindowEnd> &end : candidate.ends)
+        place.starts.push_back(end ? moving(end->start, end->perTurn, 1, loc) : Moving());
+      places.push_back(std::move(place));
     }
+    for (auto [index, candidate] : llvm::enumerate(candidates))
+      if (!places[index].moved().empty())
+        byLoop[candidate.load->getParentOfType<scf::ForOp>()].push_back(index);
     for (auto &[loop, members] : byLoop)
       carry(candidates, members, places);
     SmallVector<tile::DescriptorLoadOp> made;
     for (auto [candidate, place] : llvm::zip_equal(candidates, places))
-      made.push_back(replace(candidate, place.offset));
+      made.push_back(replace(candidate, place));
     eraseDeadCode(kernel.getBody().front(), /*keepsScalars=*/true);
     return made;
   }
 
 private:
-  struct Place {
-    Value offset;  ///< In units, where the loop begins; then in each turn.
+  struct Moving {
+    Value value;   ///< i64, where the loop begins; then in each turn. Null if there is none.
     Value perTurn; ///< Null if the loop does not move it.
   };
+  struct Place {
+    Moving window;              ///< In units.
+    SmallVector<Moving> starts; ///< Of dimensions that have an end.
+
+    /// What the loop moves.
+    SmallVector<Moving *> moved() {
+      SmallVector<Moving *> all;
+      if (window.perTurn)
+        all.push_back(&window);
+      for (Moving &start : starts)
+        if (start.perTurn)
+          all.push_back(&start);
+      return all;
+    }
+  };
+
+  Moving moving(const Polynomial &first, const Polynomial &perTurn, int64_t unit, Location loc) {
+    return {inUnits(first, unit, loc), perTurn.isZero() ? Value() : inUnits(perTurn, unit, loc)};
+  }
 
   /// The order of polynomials is that of addresses in the compiler; what is built of them has that of the program.
   void numberValues() {
@@ -104,14 +125,12 @@ private:
     return dominance.properlyDominates(a, b.getDefiningOp());
   }
 
-  /// The value of a polynomial of elements, in units of 16 bytes: an operation of its own, so that loops which change do not take it away.
-  Value inUnits(const Polynomial &polynomial, WindowLoad &candidate) {
-    const int64_t unit = candidate.unit();
+  /// The value of a polynomial of elements, in units of so many: an operation of its own, so that loops which change do not take it away.
+  Value inUnits(const Polynomial &polynomial, int64_t unit, Location loc) {
     for (const Sum &known : sums)
       if (known.unit == unit && known.polynomial == polynomial)
         return known.value;
     OpBuilder builder = builderBehind(polynomial);
-    const Location loc = candidate.load.getLoc();
     if (const std::optional<int64_t> number = polynomial.constant()) {
       sums.push_back({polynomial, unit, number64(*number / unit, builder, loc)});
       return sums.back().value;
@@ -129,10 +148,10 @@ private:
         term = arith::MulIOp::create(builder, loc, term, number64(factor, builder, loc));
       sum = sum ? arith::AddIOp::create(builder, loc, sum, term) : term;
     }
-    Value shift = number64(llvm::Log2_64(unit), builder, loc);
-    Value value = arith::ShRUIOp::create(builder, loc, sum, shift);
-    sums.push_back({polynomial, unit, value});
-    return value;
+    if (unit > 1)
+      sum = arith::ShRUIOp::create(builder, loc, sum, number64(llvm::Log2_64(unit), builder, loc));
+    sums.push_back({polynomial, unit, sum});
+    return sum;
   }
 
   static Value widen(Value scalar, OpBuilder &builder, Location loc) {
@@ -153,18 +172,18 @@ private:
   /// One loop carries the places of all that moves in it; what moves alike, once.
   void carry(MutableArrayRef<WindowLoad> candidates, ArrayRef<size_t> members, MutableArrayRef<Place> places) {
     SmallVector<Value> inits, steps;
-    SmallVector<size_t> argumentOf;
-    for (size_t member : members) {
-      const Place &place = places[member];
-      size_t index = 0;
-      while (index < inits.size() && (inits[index] != place.offset || steps[index] != place.perTurn))
-        ++index;
-      if (index == inits.size()) {
-        inits.push_back(place.offset);
-        steps.push_back(place.perTurn);
+    SmallVector<std::pair<Moving *, size_t>> argumentOf;
+    for (size_t member : members)
+      for (Moving *each : places[member].moved()) {
+        size_t index = 0;
+        while (index < inits.size() && (inits[index] != each->value || steps[index] != each->perTurn))
+          ++index;
+        if (index == inits.size()) {
+          inits.push_back(each->value);
+          steps.push_back(each->perTurn);
+        }
+        argumentOf.push_back({each, index});
       }
-      argumentOf.push_back(index);
-    }
     scf::ForOp loop = addLoopArguments(candidates[members.front()].load->getParentOfType<scf::ForOp>(), inits);
     Operation *yield = loop.getBody()->getTerminator();
     const unsigned first = loop.getNumResults() - inits.size();
@@ -173,20 +192,24 @@ private:
       Value moved = arith::AddIOp::create(builder, loop.getLoc(), loop.getRegionIterArg(first + index), step);
       yield->setOperand(first + index, moved);
     }
-    for (auto [member, index] : llvm::zip_equal(members, argumentOf))
-      places[member].offset = loop.getRegionIterArg(first + index);
+    for (auto [each, index] : argumentOf)
+      each->value = loop.getRegionIterArg(first + index);
   }
 
-  tile::DescriptorLoadOp replace(WindowLoad &candidate, Value place) {
+  tile::DescriptorLoadOp replace(WindowLoad &candidate, const Place &place) {
     tile::LoadOp load = candidate.load;
     const Location loc = load.getLoc();
-    const auto [high, low] = offsetsOf(place, loc);
+    const auto [high, low] = offsetsOf(place.window.value, loc);
     SmallVector<int64_t> shape(candidate.type().getShape());
-    if (candidate.isTransposed)
-      std::swap(shape.front(), shape.back());
     OpBuilder builder(load);
     SmallVector<Value> offsets{high, low};
-    offsets.append(shape.size(), number32(0, builder, loc));
+    for (auto [end, start] : llvm::zip_equal(candidate.ends, place.starts))
+      offsets.push_back(end ? startOf(*end, start.value, loc) : number32(0, builder, loc));
+    if (candidate.isTransposed) {
+      std::swap(shape.front(), shape.back());
+      std::swap(candidate.ends.front(), candidate.ends.back());
+      std::swap(offsets[2], offsets[3]);
+    }
     Value descriptor = describe(candidate, shape, loc);
     auto type = cast<tile::DescriptorType>(descriptor.getType());
     auto fetched =
@@ -236,20 +259,45 @@ private:
     return entry->second = {high, low};
   }
 
+  /// The offset in a dimension that has an end. A tensor has at least one element: where there is none, the tile stands behind that.
+  Value startOf(const WindowEnd &end, Value start, Location loc) {
+    Value &offset = starts[{start, end.argument}];
+    if (offset)
+      return offset;
+    OpBuilder builder(kernel.getContext());
+    builder.setInsertionPointAfterValue(start);
+    offset = arith::TruncIOp::create(builder, loc, builder.getI32Type(), start);
+    if (!end.argument)
+      return offset;
+    constexpr int64_t behind = int64_t(1) << 30;
+    Value isEmpty =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, end.argument, number32(1, builder, loc));
+    return offset = arith::SelectOp::create(builder, loc, isEmpty, number32(behind, builder, loc), offset);
+  }
+
   /// The window of a tile, at the kernel's begin.
   Value describe(WindowLoad &candidate, ArrayRef<int64_t> shape, Location loc) {
     SmallVector<int64_t> block{1, 1};
     block.append(shape.begin(), shape.end());
     auto type = tile::DescriptorType::get(block, candidate.type().getElementType());
     const Polynomial stride = candidate.isRow() ? Polynomial(1) : candidate.stride();
+    SmallVector<std::pair<Value, int64_t>> extents;
+    for (auto [end, size] : llvm::zip_equal(candidate.ends, shape))
+      extents.push_back(!end            ? std::pair(Value(), size)
+                        : end->argument ? std::pair(end->argument, int64_t(1))
+                                        : std::pair(Value(), end->number));
     for (const Window &known : windows)
-      if (known.base == candidate.tile.base && known.stride == stride && known.descriptor.getType() == type)
+      if (known.base == candidate.tile.base && known.stride == stride && known.descriptor.getType() == type &&
+          known.extents == extents)
         return known.descriptor;
     constexpr int64_t mostOfHigh = std::numeric_limits<int32_t>::max();
     OpBuilder builder = OpBuilder::atBlockBegin(&kernel.getBody().front());
     SmallVector<Value> sizes{number32(mostOfHigh, builder, loc), number32(int64_t(1) << lowBits, builder, loc)};
-    for (int64_t size : shape)
-      sizes.push_back(number32(size, builder, loc));
+    for (auto [argument, number] : extents) {
+      sizes.push_back(number32(number, builder, loc));
+      if (argument)
+        sizes.back() = arith::MaxSIOp::create(builder, loc, argument, sizes.back());
+    }
     SmallVector<Value> strides{number64(candidate.unit() << lowBits, builder, loc),
                                number64(candidate.unit(), builder, loc)};
     if (!candidate.isRow()) {
@@ -259,7 +307,7 @@ private:
     strides.push_back(number64(1, builder, loc));
     Value descriptor = tile::MakeDescriptorOp::create(builder, loc, type, candidate.tile.base, sizes, strides,
                                                       tile::DescriptorPadding::Zero);
-    windows.push_back({candidate.tile.base, stride, descriptor});
+    windows.push_back({candidate.tile.base, stride, extents, descriptor});
     return descriptor;
   }
 
@@ -271,6 +319,8 @@ private:
   struct Window {
     Value base;
     Polynomial stride;
+    SmallVector<std::pair<Value, int64_t>>
+        extents; ///< Each an argument, taken for at least this number, or the number.
     Value descriptor;
   };
 
@@ -280,6 +330,7 @@ private:
   SmallVector<Sum, 0> sums;
   SmallVector<Window, 0> windows;
   llvm::DenseMap<Value, std::pair<Value, Value>> offsets;
+  llvm::DenseMap<std::pair<Value, Value>, Value> starts;
 };
 
 } // namespace

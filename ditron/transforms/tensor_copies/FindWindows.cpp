@@ -6,16 +6,19 @@
 #include "ditron/analysis/AxisInfo.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/transforms/ProgramOrder.h"
+#include "ditron/transforms/tensor_copies/NeededRows.h"
 #include "ditron/transforms/tensor_copies/TileWindows.h"
 #include "ditron/transforms/warps/WarpRings.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 
 namespace ditron::transforms {
 
 using namespace mlir;
 using analysis::AffineTile;
 using analysis::AffineTiles;
+using analysis::IndexLimit;
 using analysis::Polynomial;
 
 namespace {
@@ -41,7 +44,7 @@ public:
   }
 
   /// `budget`: how many terms may be replaced on the way.
-  bool isNonNegative(const Polynomial &polynomial, int budget = 8) {
+  bool isNonNegative(const Polynomial &polynomial, int budget = 8) const {
     for (const auto &[product, factor] : polynomial.products())
       for (Value scalar : product)
         if (!axes.getAxisInfo(scalar).nonNegative)
@@ -57,7 +60,7 @@ private:
   ///   q = x / c:  c * q <= x     so  p >= 0  if  c * p + c * f * q * rest - f * x * rest >= 0       for a term -f * q * rest
   ///                                            p + f * c * q * rest - f * x * rest >= 0             for a term -f * c * q * rest
   ///   m = x % c:      m <= x     so  p >= 0  if  p + f * m * rest - f * x * rest >= 0
-  bool isMadeUpFor(const Polynomial &p, const Polynomial::Product &product, int64_t factor, int budget) {
+  bool isMadeUpFor(const Polynomial &p, const Polynomial::Product &product, int64_t factor, int budget) const {
     for (auto [index, scalar] : llvm::enumerate(product)) {
       Operation *op = scalar.getDefiningOp();
       if (!isa_and_nonnull<arith::DivSIOp, arith::RemSIOp>(op) || !axes.getAxisInfo(op->getOperand(0)).nonNegative)
@@ -104,8 +107,8 @@ class Search {
 public:
   explicit Search(func::FuncOp kernel) : kernel(kernel), axes(kernel), slice(kernel) {}
 
-  SmallVector<WindowLoad> run(llvm::function_ref<void(tile::LoadOp, StringRef)> refuse) {
-    SmallVector<WindowLoad> found;
+  std::vector<WindowLoad> run(llvm::function_ref<void(tile::LoadOp, StringRef)> refuse) {
+    std::vector<WindowLoad> found;
     llvm::DenseSet<Block *> blocks;
     SmallVector<tile::LoadOp> rows;
     kernel.walk([&](Operation *op) {
@@ -130,7 +133,7 @@ public:
   }
 
 private:
-  bool add(tile::LoadOp load, SmallVector<WindowLoad> &found,
+  bool add(tile::LoadOp load, std::vector<WindowLoad> &found,
            llvm::function_ref<void(tile::LoadOp, StringRef)> refuse) {
     WindowLoad candidate{load, {}};
     std::string reason = whyNot(candidate);
@@ -144,8 +147,11 @@ private:
   std::string whyNot(WindowLoad &candidate) {
     tile::LoadOp load = candidate.load;
     const Type element = candidate.type().getElementType();
-    if (load.getMask())
+    if (load.getMask() && candidate.isRow())
       return "it has a mask";
+    if (load.getMask() && load.getOther() && !matchPattern(load.getOther(), m_AnyZeroFloat()) &&
+        !matchPattern(load.getOther(), m_Zero()))
+      return "outside of its mask is something else than zero";
     if (load.getIsVolatile() || load.getCache() != tile::CacheModifier::None)
       return "its author says how it goes through the caches";
     if (!element.isIntOrFloat() || !llvm::is_contained({8u, 16u, 32u}, element.getIntOrFloatBitWidth()))
@@ -153,7 +159,7 @@ private:
     if (!candidate.isRow() && element.isF32())
       return "threads and copies round fp32 to tf32 in different ways";
     auto loop = load->getParentOfType<scf::ForOp>();
-    AffineTiles tiles(loop);
+    AffineTiles tiles(loop, /*mayWrap=*/!candidate.isRow());
     std::optional<AffineTile> tile = tiles.of(load.getPtr());
     if (!tile)
       return "its addresses are not the sum of a place and of a multiple of each index";
@@ -161,9 +167,64 @@ private:
     if (std::string reason = whyNoWindow(candidate); !reason.empty())
       return reason;
     AddressFacts facts(axes, tiles);
+    if (std::string reason = whyNoEnds(candidate, tiles, facts); !reason.empty())
+      return reason;
     if (std::string reason = whyNoPlace(candidate, facts); !reason.empty())
       return reason;
     return whyNotAhead(candidate);
+  }
+
+  /// Whether what the mask says, and how far rows are where they seem to be, are ends of dimensions.
+  std::string whyNoEnds(WindowLoad &candidate, AffineTiles &tiles, const AddressFacts &facts) {
+    candidate.ends.resize(candidate.type().getRank());
+    SmallVector<IndexLimit> limits;
+    if (Value mask = candidate.load.getMask()) {
+      std::optional<SmallVector<IndexLimit>> said = tiles.limitsOf(mask);
+      if (!said)
+        return "its mask says more than where an index ends";
+      limits = *said;
+    }
+    for (const IndexLimit &limit : candidate.tile.limits) {
+      if (llvm::is_contained(limits, limit))
+        continue;
+      if (!isNeededBelow(candidate.load.getResult(), limit))
+        return "what it reads of other rows, behind the last one, may be used";
+      limits.push_back(limit);
+    }
+    for (const IndexLimit &limit : limits) {
+      std::optional<WindowEnd> end = endOf(limit, facts), &known = candidate.ends[limit.dimension];
+      if (!end)
+        return "where an index ends is neither a number nor an argument of the kernel";
+      if (known && !(known->argument == end->argument && known->number == end->number && known->start == end->start &&
+                     known->perTurn == end->perTurn))
+        return "an index has two ends";
+      known = end;
+    }
+    for (auto [end, coefficient] : llvm::zip_equal(candidate.ends, candidate.tile.coefficients))
+      if (end) {
+        candidate.tile.offset = candidate.tile.offset - end->start * coefficient;
+        candidate.tile.perTurn = candidate.tile.perTurn - end->perTurn * coefficient;
+      }
+    return {};
+  }
+
+  /// The end is a term of the limit such that the rest is a start, which is not negative.
+  std::optional<WindowEnd> endOf(const IndexLimit &limit, const AddressFacts &facts) {
+    if (!facts.isNonNegative(limit.perTurn))
+      return std::nullopt;
+    SmallVector<WindowEnd> ends; // in the order of arguments, the number at last
+    for (BlockArgument argument : kernel.getArguments())
+      if (argument.getType().isSignlessInteger(32))
+        if (auto term = limit.room.products().find({argument});
+            term != limit.room.products().end() && term->second == 1)
+          ends.push_back({argument, 0, Polynomial(Value(argument)) - limit.room, limit.perTurn});
+    if (auto term = limit.room.products().find({});
+        term != limit.room.products().end() && term->second > 0 && term->second <= std::numeric_limits<int32_t>::max())
+      ends.push_back({{}, term->second, Polynomial(term->second) - limit.room, limit.perTurn});
+    for (const WindowEnd &end : ends)
+      if (facts.isNonNegative(end.start))
+        return end;
+    return std::nullopt;
   }
 
   /// Whether base and coefficients can stand in a tensor map.
@@ -192,18 +253,33 @@ private:
 
   /// Whether the window can stand where the tile begins, in each turn.
   std::string whyNoPlace(WindowLoad &candidate, AddressFacts &facts) {
-    for (const Polynomial *part : {&candidate.tile.offset, &candidate.tile.perTurn}) {
+    for (const Polynomial *part : partsOf(candidate))
       for (const auto &[product, factor] : part->products())
         for (Value scalar : product)
           // Extensions are not told apart: a byte of 200 is taken for -56.
           if (scalar.getType().isIntOrFloat() && scalar.getType().getIntOrFloatBitWidth() < 32)
             return "its place depends on a narrow integer";
+    if (const std::optional<WindowEnd> &end =
+            candidate.ends[candidate.isTransposed ? 0 : candidate.type().getRank() - 1])
+      if (!AddressFacts::isMultiple(end->start, candidate.unit()) ||
+          !AddressFacts::isMultiple(end->perTurn, candidate.unit()))
+        return "it is not known to begin at a multiple of 16 bytes";
+    for (const Polynomial *part : {&candidate.tile.offset, &candidate.tile.perTurn}) {
       if (!AddressFacts::isMultiple(*part, candidate.unit()))
         return "it is not known to begin at a multiple of 16 bytes";
       if (!facts.isNonNegative(*part))
         return "it may begin in front of the argument";
     }
     return {};
+  }
+
+  /// All sums that the producer has to compute.
+  static SmallVector<const Polynomial *> partsOf(const WindowLoad &candidate) {
+    SmallVector<const Polynomial *> parts{&candidate.tile.offset, &candidate.tile.perTurn};
+    for (const std::optional<WindowEnd> &end : candidate.ends)
+      if (end)
+        parts.append({&end->start, &end->perTurn});
+    return parts;
   }
 
   /// Whether a producer may fetch it, and can compute its place.
@@ -215,7 +291,7 @@ private:
     if (std::string reason = slice.whyNotAhead(candidate.tile.base, /*readsAfterWait=*/false); !reason.empty())
       return reason;
     ProducerSlice trial = slice; // whatever it finds concerns this load alone
-    for (const Polynomial *part : {&candidate.tile.offset, &candidate.tile.perTurn})
+    for (const Polynomial *part : partsOf(candidate))
       for (const auto &[product, factor] : part->products())
         for (Value scalar : product)
           if (std::string reason = trial.addValue(scalar); !reason.empty())
@@ -232,7 +308,7 @@ private:
 
 } // namespace
 
-SmallVector<WindowLoad> findWindows(func::FuncOp kernel, llvm::function_ref<void(tile::LoadOp, StringRef)> refuse) {
+std::vector<WindowLoad> findWindows(func::FuncOp kernel, llvm::function_ref<void(tile::LoadOp, StringRef)> refuse) {
   return Search(kernel).run(refuse);
 }
 

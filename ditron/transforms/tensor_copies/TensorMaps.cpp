@@ -68,6 +68,15 @@ static BlockArgument kernelArgument(Value value) {
   return argument && isa<func::FuncOp>(argument.getOwner()->getParentOp()) ? argument : BlockArgument();
 }
 
+/// An argument that is taken for a number where it is less, as max(argument, number); null of anything else.
+static std::pair<BlockArgument, int64_t> argumentOrMore(Value value) {
+  auto max = plainValue(value).getDefiningOp<arith::MaxSIOp>();
+  const std::optional<int64_t> number = max ? constantOf(plainValue(max.getRhs())) : std::nullopt;
+  if (!number || *number < 1)
+    return {};
+  return {kernelArgument(plainValue(max.getLhs())), *number};
+}
+
 /// The largest power of two that divisors are known to.
 static constexpr int64_t largestDivisor = int64_t(1) << 20;
 
@@ -121,7 +130,7 @@ std::string whyNoTensorMap(Value descriptor) {
   if (divisorOfArgument(base) % copyAlignmentBytes != 0)
     return "its base is not known to be divisible by 16";
   for (Value size : make.getSizes())
-    if (!constantOf(plainValue(size)) && !kernelArgument(plainValue(size)))
+    if (!constantOf(plainValue(size)) && !kernelArgument(plainValue(size)) && !argumentOrMore(size).first)
       return "its sizes are not arguments of the kernel";
   for (auto [dim, stride] : llvm::enumerate(make.getStrides())) {
     std::optional<int64_t> number = constantOf(plainValue(stride));
@@ -191,13 +200,17 @@ std::string whyNoTensorCopy(Value descriptor, ValueRange offsets, bool isStore) 
   return {};
 }
 
-/// {arg = index} or {value = number}.
+/// {arg = index}, {arg = index, value = the least that it is taken for} or {value = number}.
 static Attribute sourceOf(Value value, Builder &builder) {
+  const auto named = [&](StringRef name, int64_t number) {
+    return builder.getNamedAttr(name, builder.getI64IntegerAttr(number));
+  };
+  if (const auto [argument, least] = argumentOrMore(value); argument)
+    return builder.getDictionaryAttr({named("arg", argument.getArgNumber()), named("value", least)});
   value = plainValue(value);
   if (std::optional<int64_t> number = constantOf(value))
-    return builder.getDictionaryAttr(builder.getNamedAttr("value", builder.getI64IntegerAttr(*number)));
-  const int64_t index = cast<BlockArgument>(value).getArgNumber();
-  return builder.getDictionaryAttr(builder.getNamedAttr("arg", builder.getI64IntegerAttr(index)));
+    return builder.getDictionaryAttr(named("value", *number));
+  return builder.getDictionaryAttr(named("arg", cast<BlockArgument>(value).getArgNumber()));
 }
 
 /// How many boxes a tile has.

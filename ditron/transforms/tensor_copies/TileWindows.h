@@ -12,13 +12,23 @@
 #include "ditron/transforms/tensor_copies/TensorMaps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <vector>
+
 namespace ditron::transforms {
+
+/// Where a tile stands in a dimension that has an end: beyond that zeros are read.
+struct WindowEnd {
+  mlir::Value argument; ///< i32, of the kernel; null: `number`.
+  int64_t number = 0;
+  analysis::Polynomial start, perTurn; ///< Of the tile's first element.
+};
 
 /// A load that may become one of a descriptor.
 struct WindowLoad {
   tile::LoadOp load;
-  analysis::AffineTile tile;
+  analysis::AffineTile tile; ///< Of the window; without the starts in dimensions that have an end.
   bool isTransposed = false; ///< The first dimension is the contiguous one.
+  llvm::SmallVector<std::optional<WindowEnd>> ends; ///< Of each dimension of the load.
 
   mlir::RankedTensorType type() { return llvm::cast<mlir::RankedTensorType>(load.getType()); }
   bool isRow() { return type().getRank() == 1; }
@@ -31,7 +41,7 @@ struct WindowLoad {
 
 /// The loads of a kernel that can be described, in program order, the same for copies of a kernel. `refuse` is told of matrices of dots, and of rows
 /// beside such, that cannot.
-llvm::SmallVector<WindowLoad> findWindows(mlir::func::FuncOp kernel,
+std::vector<WindowLoad> findWindows(mlir::func::FuncOp kernel,
                                           llvm::function_ref<void(tile::LoadOp, llvm::StringRef)> refuse);
 
 /// Makes loads of descriptors of some of those, and erases these. The new loads, in the same order.

@@ -2,8 +2,8 @@
 // RUN: ditron-opt %s --split-input-file --dgpu-describe-tiles | FileCheck %s
 // RUN: ditron-opt %s --split-input-file --dgpu-describe-tiles --remarks-filter='dgpu-.*' --remark-format=emitRemark -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
-// With a mask.
-// REMARK: [Missed] describe | Category:dgpu-describe-tiles{{.*}}the tile comes through pointers: it has a mask
+// With a mask that is no end of an index.
+// REMARK: [Missed] describe | Category:dgpu-describe-tiles{{.*}}the tile comes through pointers: its mask says more than where an index ends
 // CHECK-LABEL: func.func @masked
 // CHECK-NOT: tile.descriptor_load
 // CHECK: tile.load
@@ -376,7 +376,7 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
 // -----
 
 // A dot takes both operands from rings, or none: the tile that could be described stays with the other one.
-// REMARK: the tile comes through pointers: it has a mask
+// REMARK: the tile comes through pointers: its mask says more than where an index ends
 // REMARK: the tile comes through pointers: no producer would fetch it: tl.dot: another operand is not fetched
 // CHECK-LABEL: func.func @beside_masked
 // CHECK-NOT: tile.descriptor_load

@@ -142,6 +142,183 @@ std::vector<ProductCase> productCases() {
 INSTANTIATE_TEST_SUITE_P(Cases, DescribedDotProducts, testing::ValuesIn(productCases()));
 
 //===----------------------------------------------------------------------------------------------------------------===//
+// Ends
+//===----------------------------------------------------------------------------------------------------------------===//
+
+/// Products of any size: what is missing of the last tiles is masked, or rows wrap around in one of three ways and the store is masked.
+constexpr std::string_view anySize = R"(
+@triton.jit
+def wrapped(at, end, WRAP: tl.constexpr):
+    if WRAP == 1:
+        at = at % end
+    elif WRAP == 2:
+        at = tl.where(at < end, at, 0)
+    elif WRAP == 3:
+        at = tl.where(at >= end, 0, at)
+    return at
+
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, m, n, depth, sa, sb, sc, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, ROWS_OF_A: tl.constexpr,
+           ROWS_OF_B: tl.constexpr, MOVES: tl.constexpr, WRAP: tl.constexpr, IS_CUT: tl.constexpr, TURNED: tl.constexpr, BAND: tl.constexpr):
+    down = tl.program_id(0)
+    along = tl.program_id(1)
+    if BAND > 0:  # tiles in bands of so many rows, column by column
+        tiles = BAND * tl.cdiv(n, N)
+        first = down // tiles * BAND
+        height = min(tl.cdiv(m, M) - first, BAND)
+        along = down % tiles // height
+        down = first + down % tiles % height
+    place_of_row = down * M + tl.arange(0, M)
+    place_of_column = along * N + tl.arange(0, N)
+    rows = wrapped(place_of_row, m, WRAP)
+    columns = wrapped(place_of_column, n, WRAP)
+    inner = tl.arange(0, K)
+    a = a_ptr + (rows[:, None] * sa + inner[None, :] if ROWS_OF_A else rows[:, None] + inner[None, :] * sa)
+    b = b_ptr + (inner[:, None] * sb + columns[None, :] if ROWS_OF_B else inner[:, None] + columns[None, :] * sb)
+    step_a = K if ROWS_OF_A else K * sa
+    step_b = K * sb if ROWS_OF_B else K
+    acc = tl.zeros((M, N), dtype=tl.float32)
+    for k in range(0, tl.cdiv(depth, K)):
+        inside_a = (inner < depth - k * K)[None, :] if not TURNED else depth > (k * K + inner)[None, :]
+        inside_b = (inner < depth - k * K)[:, None] if not TURNED else (k * K + inner)[:, None] <= depth - 1
+        if WRAP == 0:
+            inside_a = inside_a & (place_of_row < m)[:, None]
+            inside_b = (place_of_column < n)[None, :] & inside_b
+        at_a = a if MOVES else a + k * step_a
+        at_b = b if MOVES else b + k * step_b
+        if IS_CUT or WRAP == 0:
+            x = tl.load(at_a, mask=inside_a, other=0.0)
+            y = tl.load(at_b, mask=inside_b)
+        else:
+            x = tl.load(at_a)
+            y = tl.load(at_b)
+        acc = tl.dot(x, y, acc)
+        if MOVES:
+            a += step_a
+            b += step_b
+    c = c_ptr + place_of_row[:, None] * sc + place_of_column[None, :]
+    tl.store(c, acc * 0.5, mask=(place_of_row[:, None] < m) & (place_of_column[None, :] < n))
+)";
+
+struct AnySizeForm {
+  DataType type = DataType::F16;
+  bool hasRowsOfA = true, hasRowsOfB = true, moves = true;
+  int64_t wrap = 0;      ///< How rows and columns wrap around; 0: they have masks.
+  bool isTurned = false; ///< Masks are written the other way round.
+  int64_t blockM = 64, blockN = 64, blockK = 64;
+  uint32_t warps = 4, stages = 3;
+  int64_t m = 0, n = 0, k = 0, padding = 16, band = 0;
+};
+void PrintTo(const AnySizeForm &p, std::ostream *stream) {
+  *stream << fmt::format("{} {} {} {}, wraps {}, {}, {}x{}x{}, {} warps, {} stages, {}x{}x{} and {}, bands of {}",
+                         toString(p.type), p.hasRowsOfA ? "rows" : "columns", p.hasRowsOfB ? "rows" : "columns",
+                         p.moves ? "moves" : "counts", p.wrap, p.isTurned ? "turned" : "straight", p.blockM, p.blockN,
+                         p.blockK, p.warps, p.stages, p.m, p.n, p.k, p.padding, p.band);
+}
+
+class DescribedProductsOfAnySize : public DescribedTilesOfDots {
+protected:
+  /// What no element of a tile is lies in NaNs, or outside of memory. True if the described kernel has tensor maps.
+  bool compare(const AnySizeForm &p, uint64_t seed) {
+    const auto strideOf = [&](int64_t size) { return (size + 15) / 16 * 16 + p.padding; };
+    const auto matrix = [&](bool hasRows, int64_t rows, int64_t columns, uint64_t valueSeed) {
+      const int64_t length = hasRows ? columns : rows, count = hasRows ? rows : columns, stride = strideOf(length);
+      std::vector<float> values(std::max<int64_t>(count * stride, 1), NAN);
+      const std::vector<float> numbers = convertAll<float>(randomIntegers(rows * columns + 1, valueSeed, -3, 3));
+      for (int64_t i = 0; i < count; ++i)
+        for (int64_t j = 0; j < length; ++j)
+          values[i * stride + j] = numbers[i * length + j];
+      return values;
+    };
+    const std::vector<float> a = matrix(p.hasRowsOfA, p.m, p.k, seed), b = matrix(p.hasRowsOfB, p.k, p.n, seed + 1);
+    const int64_t sa = strideOf(p.hasRowsOfA ? p.k : p.m), sb = strideOf(p.hasRowsOfB ? p.n : p.k), sc = strideOf(p.n);
+    std::vector<float> expected(std::max<int64_t>(p.m * sc, 1), NAN);
+    for (int64_t i = 0; i < p.m; ++i)
+      for (int64_t j = 0; j < p.n; ++j) {
+        float sum = 0;
+        for (int64_t l = 0; l < p.k; ++l)
+          sum += a[p.hasRowsOfA ? i * sa + l : l * sa + i] * b[p.hasRowsOfB ? l * sb + j : j * sb + l];
+        expected[i * sc + j] = sum * 0.5f;
+      }
+    const Buffer ab = putAs(p.type, a, "a"), bb = putAs(p.type, b, "b");
+    bool isDescribed = false;
+    for (bool describes : {true, false}) {
+      Buffer c = putAs(DataType::F32, std::vector<float>(expected.size(), NAN), "c");
+      const auto tiles = [](int64_t size, int64_t block) {
+        return uint32_t(std::max<int64_t>((size + block - 1) / block, 1));
+      };
+      const size_t maps =
+          launchWith(describes, anySize,
+                     {.grid = p.band ? std::array<uint32_t, 3>{tiles(p.m, p.blockM) * tiles(p.n, p.blockN), 1, 1}
+                                     : std::array<uint32_t, 3>{tiles(p.m, p.blockM), tiles(p.n, p.blockN), 1},
+                      .numWarps = p.warps,
+                      .numStages = p.stages},
+                     {{ab, bb, c, p.m, p.n, p.k, sa, sb, sc},
+                      {{"M", p.blockM},
+                       {"N", p.blockN},
+                       {"K", p.blockK},
+                       {"ROWS_OF_A", p.hasRowsOfA},
+                       {"ROWS_OF_B", p.hasRowsOfB},
+                       {"MOVES", p.moves},
+                       {"WRAP", p.wrap},
+                       {"IS_CUT", p.k % p.blockK != 0},
+                       {"TURNED", p.isTurned},
+                       {"BAND", p.band}}});
+      isDescribed |= maps > 0;
+      expectSame(getFloats(c), expected, describes ? "described" : "pointers");
+    }
+    return isDescribed;
+  }
+};
+
+TEST_F(DescribedProductsOfAnySize, HaveNoMoreThanIsThere) {
+  for (int64_t wrap : {0, 1, 2})
+    for (bool hasRows : {true, false}) {
+      const AnySizeForm form = {
+          .hasRowsOfA = hasRows, .hasRowsOfB = !hasRows, .wrap = wrap, .m = 130, .n = 77, .k = 150};
+      SCOPED_TRACE(testing::PrintToString(form));
+      EXPECT_EQ(compare(form, 21), hasTensorCopies());
+    }
+}
+
+TEST_F(DescribedProductsOfAnySize, CanBeEmpty) {
+  for (int64_t wrap : {0, 1})
+    for (auto [m, n, k] : {std::tuple(0, 70, 80), std::tuple(70, 0, 80), std::tuple(70, 80, 0), std::tuple(1, 1, 70)}) {
+      if (wrap == 1 && (m < 2 || n < 2))
+        continue; // no remainder, or always the same
+      const AnySizeForm form = {.wrap = wrap, .m = m, .n = n, .k = k};
+      SCOPED_TRACE(testing::PrintToString(form));
+      EXPECT_EQ(compare(form, 22), hasTensorCopies());
+    }
+}
+
+/// DESCRIBED_PRODUCTS=1000 runs so many.
+TEST_F(DescribedProductsOfAnySize, AtRandom) {
+  const int cases = casesWanted("DESCRIBED_PRODUCTS", 12);
+  std::mt19937_64 random(casesWanted("DESCRIBED_PRODUCTS_FIRST", 1));
+  const auto choose = [&](std::initializer_list<int64_t> from) { return from.begin()[random() % from.size()]; };
+  int described = 0;
+  for (int index = 0; index < cases && !HasFailure(); ++index) {
+    AnySizeForm p;
+    p.type = random() % 4 == 0 ? DataType::F8E5 : random() % 2 ? DataType::F16 : DataType::BF16;
+    p.hasRowsOfA = random() % 2, p.hasRowsOfB = random() % 2, p.moves = random() % 2, p.isTurned = random() % 2;
+    p.wrap = choose({0, 1, 2, 3});
+    p.warps = uint32_t(choose({4, 8}));
+    p.blockM = p.warps == 8 ? 128 : choose({64, 128});
+    p.blockN = choose({16, 32, 64, 128});
+    p.blockK = choose({32, 64, 128});
+    p.stages = uint32_t(choose({1, 2, 3, 4}));
+    const auto size = [&] { return random() % 3 == 0 ? choose({1, 16, 64, 128, 192}) : int64_t(1 + random() % 300); };
+    p.m = size(), p.n = size(), p.k = size();
+    p.padding = choose({0, 16, 48});
+    p.band = choose({0, 2, 8});
+    SCOPED_TRACE(testing::PrintToString(p));
+    described += compare(p, random());
+  }
+  EXPECT_EQ(described > 0, hasTensorCopies());
+}
+
+//===----------------------------------------------------------------------------------------------------------------===//
 // Gradients
 //===----------------------------------------------------------------------------------------------------------------===//
 
