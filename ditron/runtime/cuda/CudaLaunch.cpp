@@ -262,8 +262,10 @@ Expected<runtime::TensorMap> CudaDevice::encodeTensorMap(const runtime::TensorMa
   DITRON_ASSIGN_OR_RETURN(const TensorElement element, tensorElement(map));
   ContextScope scope(driver, context);
   runtime::TensorMap encoded;
+  // Of an empty tensor, whose address may be null, a kernel loads nothing; one that does faults here as it would there.
+  void *const base = map.base ? map.base : reinterpret_cast<void *>(uintptr_t(128));
   const uint32_t everyElement[runtime::TensorMapDescription::maxRank] = {1, 1, 1, 1, 1};
-  const Result result = driver.tensorMapEncodeTiled(encoded.bytes.data(), element, map.rank, map.base, map.sizes.data(),
+  const Result result = driver.tensorMapEncodeTiled(encoded.bytes.data(), element, map.rank, base, map.sizes.data(),
                                                     map.stridesBytes.data() + 1, map.box.data(), everyElement, 0,
                                                     tensorSwizzle(map.swizzleBytes), TensorPromotion::Bytes256,
                                                     map.fillNan ? TensorFill::Nan : TensorFill::Zero);

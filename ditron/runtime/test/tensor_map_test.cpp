@@ -63,6 +63,18 @@ TEST(TensorMap, EqualDescriptionsHaveEqualHashes) {
   EXPECT_NE(TensorMapHash()(*first), TensorMapHash()(*other));
 }
 
+TEST(TensorMap, SizesCanHaveALeast) {
+  Artifact artifact = mappedKernel();
+  artifact.tensorMaps.front().sizes = {{.parameter = 1, .value = 1}, {.parameter = 2, .value = 4}};
+  const Pointer base = {memory, DataType::BF16};
+  for (auto [m, k, rows, columns] : {std::tuple(0, -5, 1u, 4u), std::tuple(1, 3, 1u, 4u), std::tuple(9, 70, 9u, 70u)}) {
+    Expected<TensorMapDescription> map = describe(artifact, {base, m, k, 72});
+    ASSERT_TRUE(map.isOk()) << map.status().message();
+    EXPECT_EQ(map->sizes[1], rows);
+    EXPECT_EQ(map->sizes[0], columns);
+  }
+}
+
 TEST(TensorMap, RefusesWhatNoCopyEngineTakes) {
   Artifact artifact = mappedKernel();
   const Pointer base = {memory, DataType::BF16};

@@ -25,7 +25,7 @@ std::string checkTensorMap(const DitronSimTensorMap &map) {
       return fmt::format("dimension {} has extent 0", d);
     if (map.box[d] < 1 || map.box[d] > 256)
       return fmt::format("the box has extent {} in dimension {}; accepted is 1 to 256", map.box[d], d);
-    if (d > 0 && (map.stridesBytes[d - 1] == 0 || map.stridesBytes[d - 1] % 16 != 0))
+    if (d > 0 && map.stridesBytes[d - 1] % 16 != 0)
       return fmt::format("the stride of dimension {} is {} bytes; it must be a multiple of 16", d,
                          map.stridesBytes[d - 1]);
   }

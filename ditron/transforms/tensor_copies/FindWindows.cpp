@@ -194,7 +194,8 @@ private:
     for (const IndexLimit &limit : limits) {
       std::optional<WindowEnd> end = endOf(limit, facts), &known = candidate.ends[limit.dimension];
       if (!end)
-        return "where an index ends is neither a number nor an argument of the kernel";
+        return "where an index begins or ends is not known to be at an id or a counter, and at a number or an argument "
+               "of the kernel";
       if (known && !(known->argument == end->argument && known->number == end->number && known->start == end->start &&
                      known->perTurn == end->perTurn))
         return "an index has two ends";
@@ -210,7 +211,7 @@ private:
 
   /// The end is a term of the limit such that the rest is a start, which is not negative.
   std::optional<WindowEnd> endOf(const IndexLimit &limit, const AddressFacts &facts) {
-    if (!facts.isNonNegative(limit.perTurn))
+    if (!facts.isNonNegative(limit.perTurn) || hasGivenTerm(limit.perTurn))
       return std::nullopt;
     SmallVector<WindowEnd> ends; // in the order of arguments, the number at last
     for (BlockArgument argument : kernel.getArguments())
@@ -221,10 +222,31 @@ private:
     if (auto term = limit.room.products().find({});
         term != limit.room.products().end() && term->second > 0 && term->second <= std::numeric_limits<int32_t>::max())
       ends.push_back({{}, term->second, Polynomial(term->second) - limit.room, limit.perTurn});
-    for (const WindowEnd &end : ends)
-      if (facts.isNonNegative(end.start))
+    for (WindowEnd &end : ends)
+      if (facts.isNonNegative(end.start) && !hasGivenTerm(end.start)) {
+        end.isWide = hasWideScalar(end.start) || hasWideScalar(end.perTurn);
         return end;
+      }
     return std::nullopt;
+  }
+
+  /// True for what follows from arguments and memory alone, without an id or a counter: it is not negative by convention only (analysis/AxisInfo.h). In
+  /// front of a tensor zeros would be read, where a kernel that is given such a number means what lies there.
+  static bool isGiven(Value value) {
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      return isa<func::FuncOp>(argument.getOwner()->getParentOp());
+    Operation *op = value.getDefiningOp();
+    return isa<tile::LoadOp>(op) || matchPattern(op, m_Constant()) ||
+           (op->getNumOperands() > 0 && llvm::all_of(op->getOperands(), isGiven));
+  }
+  static bool hasGivenTerm(const Polynomial &polynomial) {
+    return llvm::any_of(polynomial.products(),
+                        [](const auto &term) { return !term.first.empty() && llvm::all_of(term.first, isGiven); });
+  }
+  static bool hasWideScalar(const Polynomial &polynomial) {
+    return llvm::any_of(polynomial.products(), [](const auto &term) {
+      return llvm::any_of(term.first, [](Value scalar) { return !scalar.getType().isSignlessInteger(32); });
+    });
   }
 
   /// Whether base and coefficients can stand in a tensor map.
@@ -288,6 +310,10 @@ private:
     kernel.walk([&](dist::WaitOp wait) { mayWait |= mayPrecede(wait, candidate.load); });
     if (mayWait)
       return "a wait before it may be for what it reads";
+    bool mayMeet = false; // what other arguments are for is not known: two may be one tensor
+    kernel.walk([&](dist::SyncThreadsOp barrier) { mayMeet |= mayPrecede(barrier, candidate.load); });
+    if (mayMeet)
+      return "a barrier before it may be for what it reads";
     if (std::string reason = slice.whyNotAhead(candidate.tile.base, /*readsAfterWait=*/false); !reason.empty())
       return reason;
     ProducerSlice trial = slice; // whatever it finds concerns this load alone

@@ -21,6 +21,7 @@ struct WindowEnd {
   mlir::Value argument; ///< i32, of the kernel; null: `number`.
   int64_t number = 0;
   analysis::Polynomial start, perTurn; ///< Of the tile's first element.
+  bool isWide = false;                 ///< The start may have more than 32 bits.
 };
 
 /// A load that may become one of a descriptor.
@@ -42,7 +43,7 @@ struct WindowLoad {
 /// The loads of a kernel that can be described, in program order, the same for copies of a kernel. `refuse` is told of matrices of dots, and of rows
 /// beside such, that cannot.
 std::vector<WindowLoad> findWindows(mlir::func::FuncOp kernel,
-                                          llvm::function_ref<void(tile::LoadOp, llvm::StringRef)> refuse);
+                                    llvm::function_ref<void(tile::LoadOp, llvm::StringRef)> refuse);
 
 /// Makes loads of descriptors of some of those, and erases these. The new loads, in the same order.
 llvm::SmallVector<tile::DescriptorLoadOp> describeWindows(mlir::func::FuncOp kernel,

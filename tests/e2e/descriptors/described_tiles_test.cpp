@@ -292,6 +292,35 @@ TEST_F(DescribedProductsOfAnySize, CanBeEmpty) {
     }
 }
 
+/// A is one row, as of a tensor that is expanded.
+TEST_F(DescribedProductsOfAnySize, CanHaveOneRowManyTimes) {
+  const int64_t m = 70, n = 80, k = 96;
+  const std::vector<float> a = convertAll<float>(randomIntegers(k, 31, -3, 3)),
+                           b = convertAll<float>(randomIntegers(k * n, 32, -3, 3));
+  std::vector<float> expected(m * n);
+  for (int64_t i = 0; i < m * n; ++i)
+    for (int64_t l = 0; l < k; ++l)
+      expected[i] += a[l] * b[l * n + i % n] * 0.5f;
+  const Buffer ab = putAs(DataType::F16, a, "a"), bb = putAs(DataType::F16, b, "b");
+  for (bool describes : {true, false}) {
+    Buffer c = putAs(DataType::F32, std::vector<float>(m * n, NAN), "c");
+    const size_t maps = launchWith(describes, anySize, {.grid = {2, 2, 1}, .numWarps = 4, .numStages = 3},
+                                   {{ab, bb, c, m, n, k, int64_t(0), n, n},
+                                    {{"M", int64_t(64)},
+                                     {"N", int64_t(64)},
+                                     {"K", int64_t(64)},
+                                     {"ROWS_OF_A", true},
+                                     {"ROWS_OF_B", true},
+                                     {"MOVES", true},
+                                     {"WRAP", int64_t(0)},
+                                     {"IS_CUT", true},
+                                     {"TURNED", false},
+                                     {"BAND", int64_t(0)}}});
+    EXPECT_EQ(maps > 0, describes && hasTensorCopies());
+    expectSame(getFloats(c), expected, describes ? "described" : "pointers");
+  }
+}
+
 /// DESCRIBED_PRODUCTS=1000 runs so many.
 TEST_F(DescribedProductsOfAnySize, AtRandom) {
   const int cases = casesWanted("DESCRIBED_PRODUCTS", 12);

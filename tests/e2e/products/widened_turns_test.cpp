@@ -233,7 +233,7 @@ protected:
     }
   }
 
-  /// The comparison would say nothing of loops that stay as they are. Tiles with masks do, which no producer fetches.
+  /// The comparison would say nothing of loops that stay as they are. Tiles with masks do, which begin at an argument here: no producer fetches them.
   static void expectWidened(const std::string &remarks, const Form &f, bool widens) {
     const bool isPossible = hasTensorCopies(sharedJit().target()) && !f.isCounted;
     EXPECT_EQ(remarks.find("turns become one: tiles of") != std::string::npos, widens && isPossible) << remarks;

@@ -901,7 +901,7 @@ Result cuTensorMapEncodeTiled(void *map, TensorElement element, uint32_t rank, v
   Lock lock(state().mutex);
   if (contexts.empty())
     return 201; // CUDA_ERROR_INVALID_CONTEXT
-  if (reinterpret_cast<uintptr_t>(map) % 64 != 0 || reinterpret_cast<uintptr_t>(base) % 16 != 0 || rank < 1 ||
+  if (reinterpret_cast<uintptr_t>(map) % 64 != 0 || !base || reinterpret_cast<uintptr_t>(base) % 16 != 0 || rank < 1 ||
       rank > 5 || interleave != 0)
     return invalidValue;
   std::string text = "cuTensorMapEncodeTiled(" + std::to_string(static_cast<int>(element));
