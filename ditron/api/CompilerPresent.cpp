@@ -45,7 +45,9 @@ public:
     compile.target = target;
     compile.numWarps = options.warps();
     compile.numStages = options.stages();
+    compile.residentBlocks = options.residentBlocks;
     compile.debug = options.debug;
+    compile.knobs = jit->knobs();
     return compiler::emitStage(source, function.name(), parsed, compile, which);
   }
 

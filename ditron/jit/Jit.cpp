@@ -86,6 +86,7 @@ Jit::Jit(std::unique_ptr<State> state) : state(std::move(state)) {}
 Jit::~Jit() = default;
 
 const std::string &Jit::target() const { return state->target; }
+const Knobs &Jit::knobs() const { return state->knobs; }
 
 Expected<std::unique_ptr<Jit>> Jit::create(std::string_view target, Knobs knobs) {
   auto state = std::make_unique<State>();

@@ -85,6 +85,7 @@ public:
   Jit &operator=(const Jit &) = delete;
 
   const std::string &target() const override;
+  const Knobs &knobs() const;
 
   /// Parses the source and finds the kernel. The same source and name give the same handle.
   Expected<KernelFunction> load(const compiler::KernelSource &source, std::string_view kernel);

@@ -23,11 +23,11 @@ def work(number):
 """
 
 
-def passes(folder, text):
+def passes(folder, text, **variables):
     (folder / "kernels.py").write_text(KERNELS, encoding="utf-8")
     (folder / "program.py").write_text(text, encoding="utf-8")
     result = subprocess.run([sys.executable, "program.py"], cwd=folder, capture_output=True, text=True, timeout=300,
-                            env=environment(DITRON_CACHE_DIR=str(folder / "cache")))
+                            env=environment(DITRON_CACHE_DIR=str(folder / "cache"), **variables))
     assert result.returncode == 0, result.stdout + result.stderr
 
 
@@ -121,3 +121,34 @@ if __name__ == "__main__":
     loader = torch.utils.data.DataLoader(Rows(), num_workers=2, multiprocessing_context="{method}")
     assert [rows[0, 0].item() for rows in loader] == [0.0, 3.0, 6.0, 9.0]
 """)
+
+
+@pytest.mark.parametrize("describes", ["0", "1"])
+def test_texts_are_those_of_the_kernel_that_runs(tmp_path, describes):
+    passes(tmp_path, f"""
+import numpy as np
+import ditron
+import ditron.language as tl
+
+@ditron.jit
+def product(a, b, c, M, K, TILE: tl.constexpr):
+    rows = tl.arange(0, TILE)
+    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
+    for k in range(0, tl.cdiv(K, TILE)):
+        inner = k * TILE + rows
+        x = tl.load(a + rows[:, None] * K + inner[None, :], mask=(rows[:, None] < M) & (inner[None, :] < K), other=0.0)
+        y = tl.load(b + rows[:, None] * K + inner[None, :], mask=(rows[:, None] < M) & (inner[None, :] < K), other=0.0)
+        sums = tl.dot(x, y.T, sums)
+    tl.store(c + rows[:, None] * TILE + rows[None, :], sums)
+
+world = ditron.World(1, target="sim:sm_90a")
+a = np.arange(50 * 112).reshape(50, 112).astype(np.float16) % 5
+c = np.zeros((64, 64), np.float32)
+with world.on(0):
+    compiled = product[(1,)](a, a, c, 50, 112, 64)
+world.synchronize()
+wanted = np.zeros((64, 64), np.float32)
+wanted[:50, :50] = a.astype(np.float32) @ a.astype(np.float32).T
+assert np.array_equal(c, wanted)
+assert ("tma_load" in compiled.asm["ttgir"]) == {describes == "1"}
+""", DITRON_DESCRIBE_TILES=describes)
