@@ -64,8 +64,7 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   DITRON_RETURN_IF_ERROR(run.passes("dots", module, transforms::createDecomposeDots()));
   // On targets with dots of warpgroups: several turns of a loop whose dots have few columns become one, if a producer then fetches its tiles.
   const bool mayDescribe = describesTiles && run.knobs().describeTiles;
-  if (mayDescribe && run.knobs().widenTurns &&
-      transforms::prepareLongerTurns(module, target.sharedMemoryLimit()))
+  if (mayDescribe && run.knobs().widenTurns && transforms::prepareLongerTurns(module, target.sharedMemoryLimit()))
     DITRON_RETURN_IF_ERROR(run.passes("turns-widened", module, transforms::createWidenTurns(), mlir::createCSEPass()));
   // On targets with tensor copies: tiles of dots that come through pointers are described, where a producer then fetches them.
   const int64_t descriptors = countDescriptors(module);

@@ -266,8 +266,8 @@ private:
       return offset;
     OpBuilder builder(kernel.getContext());
     builder.setInsertionPointAfterValue(start);
-    constexpr int64_t lastOffset =
-        (int64_t(1) << 31) - 128; // a multiple of all that offsets must be multiples of; no tensor is so large
+    // A multiple of all that offsets must be multiples of. No tensor is so large.
+    constexpr int64_t lastOffset = (int64_t(1) << 31) - 128;
     if (end.isWide)
       start = arith::MinSIOp::create(builder, loc, start, number64(lastOffset, builder, loc));
     offset = arith::TruncIOp::create(builder, loc, builder.getI32Type(), start);
