@@ -319,6 +319,34 @@ TEST(Compile, tilesOfPointersAreDescribedWhereAllFits) {
   EXPECT_EQ(status.code(), StatusCode::ResourceExhausted) << status.message();
 }
 
+// Each of forty scalars uses the one before it twice: what a tile's start comes from is looked at once, not in 2^40 ways.
+TEST(Compile, startsOfTilesAreFollowedOnce) {
+  const KernelSource source = {"deep.py", R"(import triton
+import triton.language as tl
+
+@triton.jit
+def deep(a_ptr, c_ptr, M, K, x, stride):
+    first = x
+    for i in tl.static_range(0, 40):
+        first = tl.minimum(first // 2, first // 3 + 1)
+    rows = tl.arange(0, 64)
+    acc = tl.zeros((64, 64), dtype=tl.float32)
+    for k in range(0, tl.cdiv(K, 64)):
+        depth = k * 64 + rows
+        mask = ((first + rows)[:, None] < M) & (depth[None, :] < K)
+        a = tl.load(a_ptr + (first + rows)[:, None] * stride + depth[None, :], mask=mask, other=0.0)
+        acc = tl.dot(a, a.T, acc)
+    tl.store(c_ptr + rows[:, None] * 64 + rows[None, :], acc)
+)"};
+  CompileOptions options;
+  options.target = "sim:sm_90a";
+  CompileReport report;
+  Expected<Artifact> artifact =
+      compileKernel(source, "deep", signature("*fp16:16, *fp32:16, i32, i32, i32, i32:16"), options, &report);
+  ASSERT_TRUE(artifact.isOk()) << artifact.status().message();
+  EXPECT_THAT(report.remarks, HasSubstr("where an index begins or ends is not known to be at an id or a counter"));
+}
+
 TEST(Compile, tensorMapsOfDescriptors) {
   const KernelSource source = {"gemm.py", R"(import triton
 import triton.language as tl

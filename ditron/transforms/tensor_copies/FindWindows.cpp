@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace ditron::transforms {
 
@@ -196,8 +197,7 @@ private:
       if (!end)
         return "where an index begins or ends is not known to be at an id or a counter, and at a number or an argument "
                "of the kernel";
-      if (known && !(known->argument == end->argument && known->number == end->number && known->start == end->start &&
-                     known->perTurn == end->perTurn))
+      if (known && !(*known == *end))
         return "an index has two ends";
       known = end;
     }
@@ -233,11 +233,22 @@ private:
   /// True for what follows from arguments and memory alone, without an id or a counter: it is not negative by convention only (analysis/AxisInfo.h). In
   /// front of a tensor zeros would be read, where a kernel that is given such a number means what lies there.
   static bool isGiven(Value value) {
-    if (auto argument = dyn_cast<BlockArgument>(value))
-      return isa<func::FuncOp>(argument.getOwner()->getParentOp());
-    Operation *op = value.getDefiningOp();
-    return isa<tile::LoadOp>(op) || matchPattern(op, m_Constant()) ||
-           (op->getNumOperands() > 0 && llvm::all_of(op->getOperands(), isGiven));
+    llvm::SetVector<Value> behind; // each once: what is used twice at each step would be looked at in so many ways
+    behind.insert(value);
+    for (size_t next = 0; next < behind.size(); ++next) {
+      if (auto argument = dyn_cast<BlockArgument>(behind[next])) {
+        if (!isa<func::FuncOp>(argument.getOwner()->getParentOp()))
+          return false;
+        continue;
+      }
+      Operation *op = behind[next].getDefiningOp();
+      if (isa<tile::LoadOp>(op) || matchPattern(op, m_Constant()))
+        continue;
+      if (op->getNumOperands() == 0)
+        return false;
+      behind.insert(op->operand_begin(), op->operand_end());
+    }
+    return true;
   }
   static bool hasGivenTerm(const Polynomial &polynomial) {
     return llvm::any_of(polynomial.products(),

@@ -22,6 +22,8 @@ struct WindowEnd {
   int64_t number = 0;
   analysis::Polynomial start, perTurn; ///< Of the tile's first element.
   bool isWide = false;                 ///< The start may have more than 32 bits.
+
+  bool operator==(const WindowEnd &) const = default;
 };
 
 /// A load that may become one of a descriptor.
