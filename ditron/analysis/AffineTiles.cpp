@@ -85,6 +85,12 @@ static AffineTile uniform(ArrayRef<int64_t> shape, Polynomial offset) {
   return {{}, std::move(offset), SmallVector<Polynomial>(shape.size()), {}, {}};
 }
 
+/// A dimension is put in front of `axis`: those from there on come later.
+static void insertDimension(MutableArrayRef<IndexLimit> limits, unsigned axis) {
+  for (IndexLimit &limit : limits)
+    limit.dimension += limit.dimension >= axis;
+}
+
 /// `a` with `b`, an integer tile, behind it: of the same shape.
 static AffineTile sum(const AffineTile &a, const AffineTile &b, const Polynomial &factor) {
   AffineTile result = a;
@@ -184,10 +190,10 @@ std::optional<AffineTile> AffineTiles::derive(Value value) {
     return operand(0); // what is of extent 1 has the coefficient 0
   if (auto expand = dyn_cast<tile::ExpandDimsOp>(op)) {
     std::optional<AffineTile> tile = operand(0);
-    if (tile)
+    if (tile) {
       tile->coefficients.insert(tile->coefficients.begin() + expand.getAxis(), Polynomial());
-    for (IndexLimit &limit : tile ? MutableArrayRef(tile->limits) : MutableArrayRef<IndexLimit>())
-      limit.dimension += limit.dimension >= expand.getAxis();
+      insertDimension(tile->limits, expand.getAxis());
+    }
     return tile;
   }
   if (auto transpose = dyn_cast<tile::TransOp>(op)) {
@@ -288,8 +294,8 @@ std::optional<SmallVector<IndexLimit>> AffineTiles::limitsOf(Value mask) {
     return limitsOf(op->getOperand(0)); // an extent of 1 has no limits of its own
   if (auto expand = dyn_cast_or_null<tile::ExpandDimsOp>(op)) {
     std::optional<SmallVector<IndexLimit>> limits = limitsOf(op->getOperand(0));
-    for (IndexLimit &limit : limits ? MutableArrayRef(*limits) : MutableArrayRef<IndexLimit>())
-      limit.dimension += limit.dimension >= expand.getAxis();
+    if (limits)
+      insertDimension(*limits, expand.getAxis());
     return limits;
   }
   if (auto comparison = dyn_cast_or_null<arith::CmpIOp>(op))

@@ -83,22 +83,21 @@ const auto isTooLarge = AnyOf(HasSubstr("shared memory"), HasSubstr("registers")
 /// ATTENTION_CASES=1000 runs so many, from the seed ATTENTION_FIRST on.
 constexpr int casesByDefault = 12;
 
-TEST(LibraryAttentionAtRandom, Forward) {
+/// `complete` draws the problem and the plan of a case.
+template <typename Case, typename Complete>
+void runAtRandom(std::optional<std::string> (*check)(const Case &), Complete complete) {
   const int cases = casesWanted("ATTENTION_CASES", casesByDefault), first = casesWanted("ATTENTION_FIRST", 1);
   int refused = 0;
-  for (int seed = first; seed < first + cases && !HasFailure(); ++seed) {
+  for (int seed = first; seed < first + cases && !testing::Test::HasFailure(); ++seed) {
     Draw draw(static_cast<uint64_t>(seed));
-    AttentionCase p;
+    Case p;
     p.target = drawTarget(draw);
-    p.problem = drawProblem(draw, p.extras, /*widestHead=*/256);
-    if (p.problem.headDim == 192 && draw.oneIn(2))
-      p.problem.valueDim = 128;
-    p.plan = drawPlan(draw);
+    complete(p, draw);
     p.name = fmt::format("seed {}: {} queries, {} keys, heads {} of {} and {}, plan {}", seed, p.problem.queries,
                          p.problem.keys, p.problem.heads, p.problem.headDim, p.problem.dimOfValues(), p.plan.text());
     p.slack = slackAtRandom;
     SCOPED_TRACE(p.name);
-    if (const std::optional<std::string> message = checkForward(p)) {
+    if (const std::optional<std::string> message = check(p)) {
       EXPECT_THAT(*message, isTooLarge);
       ++refused;
     }
@@ -106,25 +105,20 @@ TEST(LibraryAttentionAtRandom, Forward) {
   EXPECT_LT(refused, cases);
 }
 
+TEST(LibraryAttentionAtRandom, Forward) {
+  runAtRandom<AttentionCase>(checkForward, [](AttentionCase &p, Draw &draw) {
+    p.problem = drawProblem(draw, p.extras, /*widestHead=*/256);
+    if (p.problem.headDim == 192 && draw.oneIn(2))
+      p.problem.valueDim = 128;
+    p.plan = drawPlan(draw);
+  });
+}
+
 TEST(LibraryAttentionAtRandom, Gradients) {
-  const int cases = casesWanted("ATTENTION_CASES", casesByDefault), first = casesWanted("ATTENTION_FIRST", 1);
-  int refused = 0;
-  for (int seed = first; seed < first + cases && !HasFailure(); ++seed) {
-    Draw draw(static_cast<uint64_t>(seed));
-    BackwardCase p;
-    p.target = drawTarget(draw);
+  runAtRandom<BackwardCase>(checkBackward, [](BackwardCase &p, Draw &draw) {
     p.problem = drawProblem(draw, p.extras, /*widestHead=*/128);
     p.plan = {.keys = drawPlan(draw), .queries = drawPlan(draw)};
-    p.name = fmt::format("seed {}: {} queries, {} keys, heads {} of {}, plan {}", seed, p.problem.queries,
-                         p.problem.keys, p.problem.heads, p.problem.headDim, p.plan.text());
-    p.slack = slackAtRandom;
-    SCOPED_TRACE(p.name);
-    if (const std::optional<std::string> message = checkBackward(p)) {
-      EXPECT_THAT(*message, isTooLarge);
-      ++refused;
-    }
-  }
-  EXPECT_LT(refused, cases);
+  });
 }
 
 } // namespace
