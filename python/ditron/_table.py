@@ -79,6 +79,7 @@ HOST = {"cdiv": host_function(_cdiv, "triton.language.cdiv"), "next_power_of_2":
         "block_type": make_block_type, "tuple": tuple_value, "slice": slice_type, **DTYPES}
 
 _modules = {}
+_stars = []  # of modules that are being made: (module, the one whose names it has, too)
 _FUNCTION = re.compile(r"^(?:def (\w+)|class (\w+)|(\w+): \S)", re.MULTILINE)
 _FROM = re.compile(r"^from (\S+) import (\w+) as (\w+)", re.MULTILINE)
 _IMPORT = re.compile(r"^import (\S+) as (\w+)", re.MULTILINE)
@@ -96,7 +97,16 @@ def _path(dotted):
 
 
 def module(dotted):
-    """The module of the language of that name. Its own names are made before those that it imports, since modules import each other."""
+    """The module of the language of that name."""
+    made = _make(dotted)
+    while _stars:
+        into, source = _stars.pop(0)
+        into.__dict__.update({key: value for key, value in vars(source).items() if not key.startswith("_")})
+    return made
+
+
+def _make(dotted):
+    """Modules import each other: a module's own names are made before those that it imports, and all names of another one are copied at the very end."""
     if dotted in _modules:
         return _modules[dotted]
     path = _path(dotted)
@@ -118,22 +128,23 @@ def module(dotted):
         source = source.removeprefix(_PREFIX)
         if source.startswith("."):
             source = (package + "." + source.lstrip(".")).rstrip(".")
-        value = module(f"{source}.{name}") if _path(f"{source}.{name}") else getattr(module(source), name, None)
+        value = _make(f"{source}.{name}") if _path(f"{source}.{name}") else getattr(_make(source), name, None)
         if value is not None:
             setattr(made, alias, value)
     for source, alias in _IMPORT.findall(text):
         if alias not in _HELPERS:
-            setattr(made, alias, module(source.removeprefix(_PREFIX)))
+            setattr(made, alias, _make(source.removeprefix(_PREFIX)))
     for source in _STAR.findall(text):
-        made.__dict__.update({key: value for key, value in vars(module(source.removeprefix(_PREFIX))).items() if not key.startswith("_")})
+        _stars.append((made, _make(source.removeprefix(_PREFIX))))
     return made
 
 
-def all_modules():
-    """Every module of the language below triton.language, by its name."""
-    root = os.path.join(STUBS, "triton", "language")
+def all_modules(package="triton.language"):
+    """Every module of the language in that package, by its name."""
+    root = os.path.join(STUBS, *package.split("."))
+    names = []
     for folder, _, files in os.walk(root):
         for file in files:
-            dotted = os.path.relpath(os.path.join(folder, file), STUBS)[:-4].replace(os.sep, ".")
-            module(dotted[:-9] if dotted.endswith(".__init__") else dotted)
-    return {name: value for name, value in _modules.items() if name.startswith("triton.language")}
+            dotted = os.path.relpath(os.path.join(folder, file), STUBS).removesuffix(".pyi").replace(os.sep, ".")
+            names.append(dotted.removesuffix(".__init__"))
+    return {name: module(name) for name in sorted(names)}

@@ -63,6 +63,58 @@ def test_what_programs_look_at(tmp_path):
     """)
 
 
+def test_modules_have_every_name_that_the_stubs_declare(tmp_path):
+    out = passes(tmp_path, """
+    import ast, importlib, pathlib
+    import ditron
+
+    stubs = pathlib.Path(ditron.__file__).parent / "stubs"
+
+    def declared(path):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+                source = stubs.joinpath(*node.module.split(".")[2:])
+                yield from declared(source / "__init__.pyi" if source.is_dir() else source.with_suffix(".pyi"))
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                yield from (alias.asname or alias.name for alias in node.names)
+            else:
+                yield getattr(node, "name", None) or getattr(getattr(node, "target", None), "id", "_")
+
+    names = 0
+    for path in sorted(stubs.rglob("*.pyi")):
+        dotted = ".".join(path.relative_to(stubs).with_suffix("").parts).removesuffix("__init__").rstrip(".")
+        for name in declared(path) if dotted else ():
+            if not name.startswith("_"):
+                names += 1
+                assert hasattr(importlib.import_module(dotted), name), f"{dotted}.{name}"
+    print(names)
+    """)
+    assert int(out) > 500
+
+
+def test_dependent_launches_and_distributed_names(tmp_path):
+    passes(tmp_path, """
+    import numpy as np
+    import triton
+    import triton.language as tl
+    import triton_dist.language as dl
+    from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
+    from triton_dist.language.extra.language_extra import tid
+
+    @triton.jit
+    def add(x, out, BLOCK: tl.constexpr):
+        tl.extra.cuda.gdc_launch_dependents()
+        gdc_wait()
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(out + i, tl.load(x + i) + dl.rank())
+
+    x = np.arange(256, dtype=np.float32) + 1
+    out = np.zeros_like(x)
+    add[(2,)](x, out, BLOCK=128)
+    assert (out == x).all()
+    """)
+
+
 def test_what_is_missing_says_so_by_name(tmp_path):
     out = passes(tmp_path, """
     import triton

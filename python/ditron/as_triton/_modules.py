@@ -1,5 +1,6 @@
 """The module tree `triton`, made of Ditron's parts, as far as programs look at it."""
 import importlib.machinery
+import importlib.util
 import os
 import sys
 import types
@@ -179,8 +180,11 @@ def install():
         for name in [name for name in sys.modules if name == "triton" or name.startswith("triton.")]:
             del sys.modules[name]
     _install_root()
-    for name, module in sorted(_table.all_modules().items()):
+    for name, module in _table.all_modules().items():
         _adopt(name, module)
+    if importlib.util.find_spec("triton_dist") is None:  # its host side is not Ditron's: a package that is installed keeps its name
+        for name, module in _table.all_modules("triton_dist").items():
+            _adopt(name, module)
     _install_runtime()
     _install_rest()
 
@@ -198,6 +202,7 @@ def _install_root():
     core._aggregate = ditron.aggregate
     language = _table.module("triton.language")
     language.constexpr_function = core.constexpr_function = ditron.constexpr_function
+    triton.aggregate_replace = language.aggregate_replace
     core.base_value, core.base_type = type("base_value", (), {}), type("base_type", (), {})
     language.base_value, language.base_type = core.base_value, core.base_type
     core.builtin = lambda function: function
