@@ -72,7 +72,7 @@ public:
   Expected<runtime::StreamHandle> createStream(std::string_view name, int priority) override;
   Status destroyStream(runtime::StreamHandle stream) override;
   Expected<runtime::StreamHandle> adoptStream(void *native) override {
-    return reinterpret_cast<runtime::StreamHandle>(native);
+    return reinterpret_cast<runtime::StreamHandle>(native ? native : defaultStream());
   }
   Status shareStream(runtime::StreamHandle stream) override;
   Status synchronizeStream(runtime::StreamHandle stream) override;

@@ -19,6 +19,8 @@ using DevicePointer = unsigned long long;
 using AllocationHandle = unsigned long long; ///< CUmemGenericAllocationHandle
 using Context = struct ContextRecord *;
 using StreamRef = struct StreamRecord *;
+/// CU_STREAM_LEGACY: the default stream under a handle of its own, since a null handle also says that an operation is on no stream.
+inline StreamRef defaultStream() { return reinterpret_cast<StreamRef>(uintptr_t(1)); }
 using EventRef = struct EventRecord *;
 using ModuleRef = struct ModuleRecord *;
 using FunctionRef = struct FunctionRecord *;

@@ -413,6 +413,26 @@ TEST(CudaUnpreparedPair, SharedStreams) {
   ASSERT_TRUE(ok(pair.world->synchronize()));
 }
 
+/// The default stream, of which PyTorch's work mostly is: what another library enqueues there next, and waits for, comes behind.
+TEST(CudaUnpreparedPair, TheDefaultStreamIsShared) {
+  Pair pair;
+  Rank &rank = pair.world->rank(0);
+  Stream stream = *Stream::adopt(rank.device(), rank.id(), rank.worldView(), nullptr);
+  (void)takeLog();
+  ASSERT_TRUE(ok(pair.launch(stream, awaitKernel("first"), 0, 0)));
+  EXPECT_THAT(takeLog(), HasSubstr("cuLaunchKernel(await_first"));
+  ASSERT_TRUE(ok(stream.fill(pair.words.on(0) + 3, 0xff, 1)));
+  ASSERT_TRUE(ok(stream.launch(storeKernel(), {}, {pair.words.on(0) + 4, int64_t(5)})));
+  EXPECT_THAT(takeLog(), HasSubstr("cuLaunchKernel"));
+  ASSERT_TRUE(ok(pair.launch(awaitKernel("second"), 1, 0)));
+  ASSERT_TRUE(ok(stream.synchronize()));
+  ASSERT_TRUE(ok(pair.world->synchronize()));
+  std::vector<int64_t> own(8);
+  ASSERT_TRUE(ok(pair.words.download(0, own.data(), 64)));
+  EXPECT_EQ(own[3], -1);
+  EXPECT_EQ(own[4], 5);
+}
+
 /// Work that is kept is there for whoever takes the native handle afterwards.
 TEST(CudaUnpreparedPair, TakingTheHandleLetsGo) {
   Pair pair;

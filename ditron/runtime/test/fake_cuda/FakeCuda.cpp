@@ -133,6 +133,7 @@ struct State {
   std::map<DevicePointer, uint64_t> reservations;
   std::map<DevicePointer, AllocationHandle> mappings;
   std::vector<std::unique_ptr<FakeStream>> streams;
+  std::map<Context, FakeStream *> defaultStreams;
   std::vector<std::unique_ptr<FakeEvent>> events;
   std::vector<std::unique_ptr<FakeModule>> modules;
   std::vector<std::unique_ptr<FakeFunction>> functions;
@@ -173,7 +174,17 @@ void note(const char *name) {
   state().calls += state().lastCall + "\n";
 }
 
-FakeStream *stream(StreamRef handle) { return reinterpret_cast<FakeStream *>(handle); }
+FakeStream *stream(StreamRef handle) {
+  if (handle && handle != defaultStream())
+    return reinterpret_cast<FakeStream *>(handle);
+  FakeStream *&ofContext = state().defaultStreams[contexts.back()];
+  if (!ofContext) {
+    state().streams.push_back(std::make_unique<FakeStream>());
+    ofContext = state().streams.back().get();
+    ofContext->context = contexts.back();
+  }
+  return ofContext;
+}
 FakeEvent *event(EventRef handle) { return reinterpret_cast<FakeEvent *>(handle); }
 
 void pump() {
