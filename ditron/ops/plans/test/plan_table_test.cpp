@@ -237,6 +237,25 @@ TEST(TensorParallelPlan, RefusesWhatTheOperatorHasNot) {
   EXPECT_THAT(error("gemm_ar", "one_shot 16x64x128 group 2"), HasSubstr("'group' is not understood"));
 }
 
+/// Where a rank's product is small beside its result, tiles are pushed; few rows are not.
+TEST(LibraryPlans, SmallProductsOfManyRowsArePushed) {
+  const auto formOf = [](uint32_t ranks, int64_t m, int64_t n, int64_t k) {
+    const PlanChoice choice = PlanChoice::of({"gemm_ar", "NVIDIA H200", ranks, DataType::BF16}, {*libraryPlans()});
+    return *planOf(choice, {{"m", m}, {"n", n}, {"k", k}});
+  };
+  EXPECT_EQ(formOf(2, 8192, 4096, 14336 / 8), "pushed chunks 2");
+  EXPECT_EQ(formOf(2, 8192, 4096, 14336 / 2), "two_shot chunks 8");
+  EXPECT_EQ(formOf(2, 4096, 4096, 14336 / 2), "two_shot chunks 4");
+  EXPECT_EQ(formOf(2, 2048, 4096, 14336 / 8), "unfused");
+  EXPECT_EQ(formOf(4, 8192, 4096, 14336 / 4), "pushed chunks 2");
+  EXPECT_EQ(formOf(4, 2048, 4096, 14336 / 4), "unfused");
+  EXPECT_EQ(formOf(4, 8192, 8192, 28672 / 4), "two_shot chunks 4");
+  EXPECT_EQ(formOf(8, 2048, 8192, 28672 / 8), "pushed chunks 2");
+  EXPECT_EQ(formOf(8, 512, 8192, 28672 / 8), "unfused");
+  EXPECT_EQ(formOf(8, 8, 8192, 28672 / 8), "one_shot");
+  EXPECT_EQ(formOf(8, 8192, 16384, 53248 / 4), "two_shot chunks 8");
+}
+
 TEST(TensorParallelPlan, PlansByRowsAreBuckets) {
   const PlanTable table = tableOf("gemm_ar * * * m<=32 : one_shot\n"
                                   "gemm_ar * * * m<=64 : one_shot\n"
