@@ -48,6 +48,8 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   DITRON_RETURN_IF_ERROR(run.passes("uniformity", module, analysis::createVerifyUniformity()));
   // So are signals that do not reach their receiver or have several owners, and waits that nothing depends on (docs/verifiers.md).
   DITRON_RETURN_IF_ERROR(run.passes("signals", module, analysis::createVerifySignals(), analysis::createVerifyWaits()));
+  // Hints are about values, whether their results are used or not.
+  DITRON_RETURN_IF_ERROR(run.passes("hints", module, transforms::createApplyHints()));
   // Constants, dead code and equal expressions, which the importer leaves in plenty.
   DITRON_RETURN_IF_ERROR(run.passes("simplify", module, mlir::createCanonicalizerPass(), mlir::createCSEPass()));
   // Sums for which one warpgroup has no registers get two.
@@ -102,7 +104,8 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   DITRON_RETURN_IF_ERROR(
       run.passes("operands", module, transforms::createKeepOperands(limited(transforms::KeepOperandsOptions()))));
   // Loads that feed dots run ahead of the loop, through rings of tiles in shared memory.
-  DITRON_RETURN_IF_ERROR(run.passes("pipelining", module, transforms::createPipelineLoops()));
+  DITRON_RETURN_IF_ERROR(
+      run.passes("pipelining", module, transforms::createPipelineLoops(limited(transforms::PipelineLoopsOptions()))));
   // The first copies of such a loop need not wait for the loop in front of it.
   DITRON_RETURN_IF_ERROR(
       run.passes("early-copies", module, transforms::createEarlyCopies(limited(transforms::EarlyCopiesOptions()))));

@@ -16,6 +16,18 @@ def LowerWorld : Pass<"dist-lower-world", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::tile::TileDialect"];
 }
 
+def ApplyHints : Pass<"tile-apply-hints", "::mlir::ModuleOp"> {
+  let summary = "what is promised of a value holds for all that comes behind";
+  let description = [{
+    In Triton `tl.multiple_of(x, 16)` says something of x itself, and its result may be left alone:
+
+        tl.multiple_of(a_ptrs, [16, 16])              %h = tile.hint %p {divisibility = ...}
+        a = tl.load(a_ptrs)                           %a = tile.load %h                       (it was %p)
+
+    Uses of a hint's operand that the hint dominates become uses of its result. Before dead code goes.
+  }];
+}
+
 def SumsToDots : Pass<"tile-sums-to-dots", "::mlir::ModuleOp"> {
   let summary = "sums of products of two broadcasts become dots";
   let description = [{
@@ -299,7 +311,12 @@ def PipelineLoops : Pass<"dgpu-pipeline-loops", "::mlir::ModuleOp"> {
     A load that is only stored to the buffer of a warpgroup dot is copied to a ring in that buffer's layout; such dots are started
     before the iteration's copies, and run into the next iteration when they only accumulate. Where a turn computes between its dots, copies stand
     behind the first dot, and rows that are loaded for the computation get rings as well.
+
+    Loops without dots are pipelined if the author says num_stages of them: all loads of tensors, each into a ring from which a thread reads what it has copied,
+    with as many slots as fit. Stores to other arguments than those that are read may stand in such a loop.
   }];
+  let options = [Option<"limitBytes", "limit-bytes", "int64_t", /*default=*/"232448",
+                        "shared memory that one block may use (sm_90: 227 KiB)">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::dgpu::DgpuDialect"];
 }
 

@@ -66,7 +66,7 @@ def first_seen(length, window):
 
 @triton.jit
 def ends_of_sequences(lengths_ptr, batch, queries, window, items, BATCH: tl.constexpr, BLOCK_N: tl.constexpr):
-    """For each sequence the number of tiles up to its end, and of each of its items, [BATCH], where each has `items` items."""
+    """For each sequence the number of tiles up to its end, and of each of its items, [BATCH], where each has `items` items; and what keys_of gives."""
     sequences = tl.arange(0, BATCH)
     end_of_all: tl.constexpr = 2**31 - 1
     begin = tl.full((BATCH,), end_of_all, tl.int32)
@@ -75,9 +75,10 @@ def ends_of_sequences(lengths_ptr, batch, queries, window, items, BATCH: tl.cons
         length = tl.load(lengths_ptr + sequences * queries + query, mask=sequences < batch, other=0)
         begin = tl.minimum(begin, tl.where(length > 0, first_seen(length, window), end_of_all))
         end = tl.maximum(end, length)
-    _, tiles = tiles_between(tl.minimum(begin, end), end, BLOCK_N)
+    begin = tl.minimum(begin, end)
+    _, tiles = tiles_between(begin, end, BLOCK_N)
     tiles = tl.where(sequences < batch, tiles, 0)
-    return tl.cumsum(tiles, 0) * items, tiles
+    return tl.cumsum(tiles, 0) * items, tiles, begin, end
 
 
 @triton.jit
@@ -311,7 +312,7 @@ def attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_pt
     row_tiles = tl.cdiv(tile_rows, BLOCK_M)
     program = tl.program_id(0) // row_tiles
     row_tile = tl.program_id(0) % row_tiles
-    ends, tiles_of_items = ends_of_sequences(lengths_ptr, batch, queries, window, kv_heads, BATCH, BLOCK_N)
+    ends, tiles_of_items, begins_of_keys, ends_of_keys = ends_of_sequences(lengths_ptr, batch, queries, window, kv_heads, BATCH, BLOCK_N)
     total_tiles = tl.max(ends, axis=0)
     # Programs without a tile would be parts without a value.
     programs = min(tl.num_programs(0) // row_tiles, total_tiles)
@@ -331,7 +332,13 @@ def attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_pt
     while next_tile < end:
         sequence = tl.sum((ends <= next_tile).to(tl.int32), axis=0)
         sequence_begin = tl.max(tl.where(ends <= next_tile, ends, 0), axis=0)
-        first_key, longest = keys_of(lengths_ptr, sequence, queries, window)
+        # What one warp holds is quicker to find than memory is to answer.
+        if BATCH <= 32:
+            is_own = tl.arange(0, BATCH) == sequence
+            first_key = tl.sum(tl.where(is_own, begins_of_keys, 0), axis=0)
+            longest = tl.sum(tl.where(is_own, ends_of_keys, 0), axis=0)
+        else:
+            first_key, longest = keys_of(lengths_ptr, sequence, queries, window)
         window_tile, tiles = tiles_between(first_key, longest, BLOCK_N)
         head = (next_tile - sequence_begin) // tiles
         first_tile = (next_tile - sequence_begin) % tiles

@@ -42,14 +42,17 @@
 //      loop: async_wait S-3; fence_async; [barrier]; warpgroup_dot slot i; copy i+S-2; warpgroup_wait 0 (that one and those of the turn
 //            before); compute; warpgroup_dot (accumulates) slot i
 //
-// Not done: values of `other` that are not zero (they would need a select after the read), loads with explicit num_stages that
-// feed no dot, loops with nested loops.
+// Loops without dots, of which the author says num_stages (tl.range): all loads of tensors run ahead, and each thread finds what it has copied. Stores
+// may stand in the loop if no load that runs ahead reads what they may write (PointerObjects.h). As many slots as shared memory has room for.
+//
+// Not done: values of `other` that are not zero for dots (they would need a select after the read), loops with nested loops.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/transforms/Passes.h"
 
 #include "ditron/analysis/AxisInfo.h"
 #include "ditron/analysis/CheckLayouts.h"
+#include "ditron/analysis/PointerObjects.h"
 #include "ditron/analysis/Scratch.h"
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
@@ -60,6 +63,7 @@
 #include "ditron/transforms/layouts/MemoryLayouts.h"
 #include "ditron/transforms/loops/LoopArguments.h"
 #include "ditron/transforms/pipelining/Recomputation.h"
+#include "ditron/transforms/tensor_copies/TensorMaps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -124,12 +128,19 @@ dgpu::BufferStoreOp storeForWarpgroupDot(tile::LoadOp load) {
 /// Pipelines one loop.
 class LoopPipeliner {
 public:
-  LoopPipeliner(scf::ForOp loop, int stages, const analysis::AxisInfoAnalysis &axisInfo)
-      : loop(loop), stages(stages), axisInfo(axisInfo) {}
+  LoopPipeliner(scf::ForOp loop, int stages, const analysis::AxisInfoAnalysis &axisInfo, const analysis::PointerObjects &objects,
+                int64_t limitBytes)
+      : loop(loop), stages(stages), axisInfo(axisInfo), objects(objects), limitBytes(limitBytes),
+        isAskedFor(loop->hasAttr("tile.num_stages") && !loop.getBody()
+                                                            ->walk([](Operation *op) {
+                                                              return isa<tile::DotOp, dgpu::WarpgroupDotOp>(op) ? WalkResult::interrupt()
+                                                                                                                : WalkResult::advance();
+                                                            })
+                                                            .wasInterrupted()) {}
 
   /// True if something was pipelined; the loop is then a new one.
   bool run() {
-    if (!bodyAllowsCopies() || !findLoads())
+    if (!bodyAllowsCopies() || (isAskedFor && !fitSlots()) || !findLoads())
       return false;
     computesBetweenDots = hasComputationBetweenDots();
     dotsStayInFlight =
@@ -162,6 +173,10 @@ private:
 
           op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || op->hasTrait<OpTrait::IsTerminator>())
         return;
+      if (auto store = dyn_cast<tile::StoreOp>(op); store && isAskedFor) {
+        stored.add(objects.of(store.getPtr()));
+        return;
+      }
       auto effects = dyn_cast<MemoryEffectOpInterface>(op);
       if (!effects || effects.hasEffect<MemoryEffects::Write>())
         if (!isMemoryEffectFree(op))
@@ -176,7 +191,41 @@ private:
   }
 
   bool hasCandidate() {
-    return llvm::any_of(loop.getBody()->getOps<tile::LoadOp>(), [&](tile::LoadOp load) { return feedsDot(load); });
+    return llvm::any_of(loop.getBody()->getOps<tile::LoadOp>(), [&](tile::LoadOp load) { return isCandidate(load); });
+  }
+
+  bool isCandidate(tile::LoadOp load) const {
+    if (!isTensor(load.getResult()) || load.getIsVolatile())
+      return false;
+    return isAskedFor ? cast<RankedTensorType>(load.getType()).getElementType().isIntOrFloat() : feedsDot(load);
+  }
+
+  /// Whether the loop may write what the load reads.
+  bool isWritten(tile::LoadOp load) const {
+    const analysis::ObjectSet read = objects.of(load.getPtr());
+    if (stored == analysis::ObjectSet())
+      return false;
+    return read.anywhere || stored.anywhere ||
+           llvm::any_of(read.arguments, [&](unsigned argument) { return llvm::is_contained(stored.arguments, argument); });
+  }
+
+  /// Of a loop without dots: no more slots than fit beside what else is in shared memory. False if two do not.
+  bool fitSlots() {
+    int64_t perSlot = 0, others = 0, scratch = 0;
+    for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>())
+      if (auto type = dyn_cast<RankedTensorType>(load.getType()); type && isCandidate(load))
+        perSlot += llvm::alignTo(type.getNumElements() * analysis::sharedElementBytes(type.getElementType()), bufferAlignment);
+    if (perSlot == 0)
+      return false;
+    loop->getParentOfType<func::FuncOp>()->walk([&](Operation *op) {
+      scratch = std::max<int64_t>(scratch, analysis::scratchBytes(op));
+      if (auto buffer = dyn_cast<dgpu::BufferAllocOp>(op))
+        others += llvm::alignTo(buffer.getType().getSlots() * buffer.getType().getSlotBytes(), bufferAlignment);
+    });
+    stages = static_cast<int>(std::min<int64_t>(stages, (limitBytes - others - scratch) / perSlot));
+    if (stages < 2)
+      missed(loop, "the loop is not pipelined: shared memory has no room for two turns of " + Twine(perSlot) + " bytes");
+    return stages >= 2;
   }
 
   static bool feedsDot(tile::LoadOp load) {
@@ -199,7 +248,7 @@ private:
 
   bool findLoads() {
     for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>()) {
-      if (!isTensor(load.getResult()) || !feedsDot(load))
+      if (!isCandidate(load))
         continue;
       if (std::string reason = stage(load); !reason.empty())
         missed(load, "the load is not pipelined: " + reason);
@@ -219,17 +268,22 @@ private:
 
   /// Adds a load to the staged ones, or says why not.
   std::string stage(tile::LoadOp load) {
-    if (load.getOther() && !matchPattern(load.getOther(), m_AnyZeroFloat()) &&
+    if (isWritten(load))
+      return "the loop may write what it reads";
+    if (!isAskedFor && load.getOther() && !matchPattern(load.getOther(), m_AnyZeroFloat()) &&
         !matchPattern(load.getOther(), m_Zero()) && !isZeroSplat(load.getOther()))
       return "`other` is not zero";
     auto type = cast<RankedTensorType>(load.getResult().getType());
-    const bool isRow = type.getRank() == 1;
-    if (type.getRank() != 2 && !(isRow && computesBetweenDots))
+    const bool isRow = type.getRank() == 1 && !isAskedFor;
+    if (!isAskedFor && type.getRank() != 2 && !(isRow && computesBetweenDots))
       return "it is not a matrix";
     AccessPattern pattern = accessPattern(load, axisInfo);
     int64_t elementBytes = analysis::sharedElementBytes(type.getElementType());
     dgpu::BufferStoreOp store = storeForWarpgroupDot(load);
     layout::SharedLayout shared = store   ? store.getBuffer().getType().getLayout().getLayout()
+                                  : isAskedFor
+                                      ? layout::plainShared(tensorShape(load.getResult()), pattern.order,
+                                                            analysis::sharedElementBits(type.getElementType()))
                                   : isRow ? layout::plainShared(tensorShape(load.getResult()), layout::rowMajorOrder(1),
                                                                 analysis::sharedElementBits(type.getElementType()))
                                           : chooseSharedLayout(load, pattern);
@@ -294,7 +348,8 @@ private:
     Operation *op = value.getDefiningOp();
     if (!loop->isProperAncestor(op) || slice.contains(op))
       return {};
-    const bool mayRunAhead = isMemoryEffectFree(op) || isa<tile::LoadOp>(op); // bodyAllowsCopies() knows of no write
+    auto load = dyn_cast<tile::LoadOp>(op);
+    const bool mayRunAhead = isMemoryEffectFree(op) || (load && !isWritten(load));
     if (op->getBlock() != loop.getBody() || op->getNumRegions() != 0 || !mayRunAhead)
       return ("its address depends on '" + op->getName().getStringRef() + "' of the same iteration").str();
     if (isa<tile::DotOp>(op))
@@ -722,6 +777,16 @@ private:
       entry.load.erase();
       return;
     }
+    if (isAskedFor) {
+      OpBuilder builder(entry.load);
+      Location loc = entry.load.getLoc();
+      Value read = dgpu::BufferLoadOp::create(builder, loc, entry.load.getType(), entry.buffer, slot);
+      if (entry.load.getMask() && entry.load.getOther()) // copies that a mask leaves out write zeros
+        read = arith::SelectOp::create(builder, loc, entry.load.getMask(), read, entry.load.getOther());
+      entry.load.getResult().replaceAllUsesWith(read);
+      entry.load.erase();
+      return;
+    }
     if (cast<RankedTensorType>(entry.load.getType()).getRank() == 1) {
       // Where it is used first: behind the start of the next copies.
       Operation *first = loop.getBody()->getTerminator();
@@ -764,6 +829,10 @@ private:
   scf::ForOp loop;
   int stages;
   const analysis::AxisInfoAnalysis &axisInfo;
+  const analysis::PointerObjects &objects;
+  int64_t limitBytes;
+  bool isAskedFor; ///< By the author, of a loop without dots.
+  analysis::ObjectSet stored; ///< What the loop writes.
   SmallVector<StagedLoad> staged;
   llvm::SetVector<Operation *> slice;
   llvm::SetVector<unsigned> aheadArgs;
@@ -772,6 +841,8 @@ private:
 };
 
 class PipelineLoopsPass : public impl::PipelineLoopsBase<PipelineLoopsPass> {
+  using PipelineLoopsBase::PipelineLoopsBase;
+
   void runOnOperation() override {
     if (failed(analysis::checkLayouts(getOperation(), "dgpu-pipeline-loops")))
       return signalPassFailure();
@@ -786,8 +857,9 @@ class PipelineLoopsPass : public impl::PipelineLoopsBase<PipelineLoopsPass> {
     if (loops.empty())
       return;
     analysis::AxisInfoAnalysis axisInfo(module);
+    const analysis::PointerObjects objects(module);
     for (scf::ForOp loop : loops)
-      LoopPipeliner(loop, pipelineStagesOf(loop), axisInfo).run();
+      LoopPipeliner(loop, pipelineStagesOf(loop), axisInfo, objects, limitBytes).run();
   }
 };
 
