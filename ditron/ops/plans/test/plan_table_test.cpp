@@ -247,10 +247,14 @@ TEST(LibraryPlans, SmallProductsOfManyRowsArePushed) {
   EXPECT_EQ(formOf(2, 8192, 4096, 14336 / 2), "two_shot chunks 8");
   EXPECT_EQ(formOf(2, 4096, 4096, 14336 / 2), "two_shot chunks 4");
   EXPECT_EQ(formOf(2, 2048, 4096, 14336 / 8), "unfused");
-  EXPECT_EQ(formOf(4, 8192, 4096, 14336 / 4), "pushed chunks 2");
+  EXPECT_EQ(formOf(4, 8192, 4096, 11008 / 4), "pushed chunks 2");
+  EXPECT_EQ(formOf(4, 4096, 4096, 14336 / 4), "pushed chunks 2");
+  EXPECT_EQ(formOf(4, 8192, 4096, 14336 / 4), "two_shot chunks 4");
   EXPECT_EQ(formOf(4, 2048, 4096, 14336 / 4), "unfused");
   EXPECT_EQ(formOf(4, 8192, 8192, 28672 / 4), "two_shot chunks 4");
-  EXPECT_EQ(formOf(8, 2048, 8192, 28672 / 8), "pushed chunks 2");
+  EXPECT_EQ(formOf(8, 8192, 8192, 28672 / 8), "pushed chunks 2");
+  EXPECT_EQ(formOf(8, 2048, 8192, 28672 / 8), "unfused");
+  EXPECT_EQ(formOf(8, 8192, 4096, 14336 / 8), "unfused");
   EXPECT_EQ(formOf(8, 512, 8192, 28672 / 8), "unfused");
   EXPECT_EQ(formOf(8, 8, 8192, 28672 / 8), "one_shot");
   EXPECT_EQ(formOf(8, 8192, 16384, 53248 / 4), "two_shot chunks 8");
