@@ -290,6 +290,22 @@ ditron_status_t ditron_variant_info(ditron_variant_h variant, ditron_variant_inf
   });
 }
 
+ditron_status_t ditron_variant_resources(ditron_variant_h variant, ditron_variant_resources_t *resources) {
+  return guarded([&]() -> Status {
+    DITRON_RETURN_IF_ERROR(checkGiven(variant, "the variant"));
+    DITRON_RETURN_IF_ERROR(variant->context->checkThread());
+    if (variant->world != variant->context->world()) {
+      DITRON_RETURN_IF_ERROR(variant->load());
+    }
+    DITRON_ASSIGN_OR_RETURN(const runtime::KernelResources found,
+                            variant->loaded[variant->world->localRanks().front()]->resources());
+    ditron_variant_resources_t result = {};
+    result.registers = found.registers;
+    result.local_bytes = found.localBytes;
+    return writeStruct(resources, result, "ditron_variant_resources_t");
+  });
+}
+
 const char *ditron_variant_parameter_name(ditron_variant_h variant, uint32_t index) {
   const auto *parameters = variant ? &variant->kernel.artifact().parameters : nullptr;
   return parameters && index < parameters->size() ? (*parameters)[index].name.c_str() : nullptr;

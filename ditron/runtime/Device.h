@@ -87,12 +87,20 @@ using GraphHandle = std::shared_ptr<const void>;
 /// A kernel of a captured graph.
 using GraphNode = uint64_t;
 
+/// What each thread of a kernel takes of a device.
+struct KernelResources {
+  uint32_t registers = 0; ///< Of 32 bits.
+  uint32_t localBytes = 0;
+};
+
 /// A kernel that one device holds ready: launching it does nothing but enqueue.
 class LoadedKernel {
 public:
   virtual ~LoadedKernel() = default;
   /// values[i] points to the i-th value: the artifact's parameters, then its tensor maps, then the world view. Nothing is checked.
   virtual Status launch(StreamHandle stream, const LaunchConfig &config, void *const *values) = 0;
+  /// Loads what is not loaded yet.
+  virtual Expected<KernelResources> resources() = 0;
 };
 
 class Device {

@@ -397,6 +397,15 @@ DITRON_API ditron_status_t ditron_variant_info(ditron_variant_h variant, ditron_
 /* Name and type ("*bf16", "i32") of a run-time parameter; null past the last. */
 DITRON_API const char *ditron_variant_parameter_name(ditron_variant_h variant, uint32_t index);
 DITRON_API const char *ditron_variant_parameter_type(ditron_variant_h variant, uint32_t index);
+/* What each thread of a variant takes. Of a GPU the driver says it; a variant that is not loaded yet, because the GPU was busy, is loaded
+ * first. A simulated GPU has no registers: `registers` is the most, in multiples of 8, with which a block still fits one multiprocessor of
+ * 65536 registers, 255 for a thread at most, and `local_bytes` is 0. */
+typedef struct ditron_variant_resources {
+  size_t struct_size;
+  uint32_t registers;   /* Of 32 bits. */
+  uint32_t local_bytes; /* In memory: what its registers do not hold. */
+} ditron_variant_resources_t;
+DITRON_API ditron_status_t ditron_variant_resources(ditron_variant_h variant, ditron_variant_resources_t *resources);
 /* A stage of its compilation as text: "source", "tile", "layout", "llvm", "asm". Compiles again for those that are not kept. */
 DITRON_API ditron_status_t ditron_variant_text(ditron_variant_h variant, const char *stage, const char **text);
 /* Enqueues with the values that values[i] point to, of the types that the parameters have. Nothing is looked up and no argument is

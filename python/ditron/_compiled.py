@@ -1,4 +1,5 @@
 """Compiled kernels: their texts and figures, and how their arguments are packed."""
+import functools
 import struct
 import weakref
 
@@ -54,13 +55,15 @@ class CompiledKernel(_device.Loaded):
         self.asm = _Texts(self)
         self._format = struct.Struct("=" + "".join(_PACK.get("u64" if kind[0] == "*" else "u16" if kind == "bf16" else kind, "Q") for _, kind in self.parameters))
 
-    @property
-    def n_regs(self):
-        return self.asm.figure("registers")
+    @functools.cached_property
+    def _resources(self):
+        """(registers, bytes of local memory) of a thread: what the driver says; of a simulated GPU so many registers that one block fits."""
+        if self.context() is None:
+            raise NotFoundError(f"n_regs, n_spills of kernel '{self.name}': the device that it was compiled for is gone")
+        return _native.variant_resources(self.handle)
 
-    @property
-    def n_spills(self):
-        return self.asm.figure("spills")
+    n_regs = property(lambda self: self._resources[0])
+    n_spills = property(lambda self: self._resources[1] // 4)  # words, as Triton counts: also arrays that are not in registers
 
     n_max_threads = property(lambda self: self.device.properties[4])
 
@@ -222,7 +225,3 @@ class _Texts(dict):
 
     def get(self, stage, default=None):
         return self[stage] if stage in self else default
-
-    def figure(self, _):
-        """Registers and spills are the driver's to say; simulated GPUs have none."""
-        return 0

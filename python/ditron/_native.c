@@ -269,6 +269,17 @@ static PyObject *variant_info(PyObject *self, PyObject *args) {
                        (unsigned long long)info.shared_bytes, parameters);
 }
 
+/* (registers, bytes of local memory) of a thread */
+static PyObject *variant_resources(PyObject *self, PyObject *args) {
+  unsigned long long variant;
+  if (!PyArg_ParseTuple(args, "K", &variant))
+    return NULL;
+  ditron_variant_resources_t resources;
+  DITRON_INIT(resources);
+  CHECK_UNLOCKED(ditron.variant_resources(handle(variant), &resources));
+  return Py_BuildValue("(II)", resources.registers, resources.local_bytes);
+}
+
 static PyObject *variant_text(PyObject *self, PyObject *args) {
   unsigned long long variant;
   const char *stage, *text;
@@ -458,7 +469,8 @@ static PyMethodDef methods[] = {
     METHOD(load_library) METHOD(version_text) METHOD(context_create) METHOD(context_destroy) METHOD(context_call)
     METHOD(context_is_local)     METHOD(context_device) METHOD(stream_create) METHOD(stream_adopt) METHOD(stream_destroy) METHOD(memory_allocate)
     METHOD(memory_adopt) METHOD(memory_destroy) METHOD(memory_address) METHOD(kernel_load) METHOD(kernel_destroy)
-    METHOD(kernel_compile) METHOD(variant_destroy) METHOD(variant_info) METHOD(variant_text) METHOD(variant_launch)
+    METHOD(kernel_compile) METHOD(variant_destroy) METHOD(variant_info) METHOD(variant_resources) METHOD(variant_text)
+    METHOD(variant_launch)
     METHOD(kernel_launch) METHOD(program_run) METHOD(program_destroy) METHOD(program_ranks) METHOD(program_mismatches) METHOD(program_get)
     {NULL, NULL, 0, NULL}};
 /* clang-format on */

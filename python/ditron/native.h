@@ -23,7 +23,8 @@
   F(interrupt) F(context_is_local) F(context_synchronize) F(context_check) F(context_restart) F(context_device)                   \
   F(stream_create) F(stream_adopt) F(stream_destroy) F(memory_allocate) F(memory_allocate_symmetric) F(memory_adopt)  \
   F(memory_destroy) F(memory_address) F(kernel_load) F(kernel_destroy) F(kernel_compile) F(kernel_launch)             \
-  F(variant_destroy) F(variant_info) F(variant_parameter_name) F(variant_parameter_type) F(variant_text)              \
+  F(variant_destroy) F(variant_info) F(variant_resources) F(variant_parameter_name) F(variant_parameter_type)         \
+  F(variant_text)                                                                                                     \
   F(variant_launch) F(operator_create) F(operator_destroy) F(operator_prepare_strided) F(plan_destroy) F(plan_rows)   \
   F(plan_enqueue_with) F(collective_create) F(collective_destroy) F(collective_prepare) F(collective_enqueue)              \
   F(all_to_all_v_create) F(all_to_all_v_destroy) F(all_to_all_v_prepare) F(all_to_all_v_enqueue)                      \

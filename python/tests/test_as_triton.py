@@ -138,6 +138,28 @@ def test_what_is_missing_says_so_by_name(tmp_path):
     assert "cannot import name 'nonsense' from 'triton.runtime.jit'" in out[3] and "No module named 'triton.experimental'" in out[4]
 
 
+def test_registers_of_a_simulated_kernel(tmp_path):
+    out = passes(tmp_path, """
+    import numpy as np
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def softmax(x, n, B: tl.constexpr):
+        i = tl.arange(0, B)
+        v = tl.load(x + i, mask=i < n)
+        tl.store(x + i, v - tl.max(v, axis=0), mask=i < n)
+
+    properties = triton.runtime.driver.active.utils.get_device_properties(0)
+    for warps in (4, 8, 16, 32):
+        kernel = softmax.warmup(np.zeros(1000, np.float32), 1000, B=1024, num_warps=warps, grid=(1,))
+        kernel._init_handles()
+        occupancy = properties["max_num_regs"] // (kernel.n_regs * properties["warpSize"] * warps)
+        print(kernel.n_regs, kernel.n_spills, occupancy)
+    """)
+    assert out == "248 0 2\n248 0 1\n128 0 1\n64 0 1\n"
+
+
 def test_wrong_command_lines(tmp_path):
     for arguments, words in ([[], "usage:"], [["-m"], "-m needs the name of a module"], [["none.py"], "there is no file none.py"]):
         result = run(["-m", "ditron.as_triton", *arguments], tmp_path)

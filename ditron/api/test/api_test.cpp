@@ -63,6 +63,13 @@ TEST_F(Api, AVariantIsLaunchedAgainWithOtherValues) {
   ASSERT_EQ(info.parameter_count, 3u);
   EXPECT_STREQ(ditron_variant_parameter_name(variant, 2), "n");
   EXPECT_STREQ(ditron_variant_parameter_type(variant, 0), "*fp32");
+  ditron_variant_resources_t resources;
+  DITRON_INIT(resources);
+  ASSERT_DONE(ditron_variant_resources(variant, &resources));
+  EXPECT_EQ(resources.registers, 248u); // 512 would fit; a thread cannot have more than 255
+  EXPECT_EQ(resources.local_bytes, 0u);
+  EXPECT_EQ(ditron_variant_resources(nullptr, &resources), DITRON_INVALID_ARGUMENT);
+  EXPECT_EQ(ditron_variant_resources(variant, nullptr), DITRON_INVALID_ARGUMENT);
   for (float *target : {y.data(), z.data()}) {
     const float *source = x.data();
     const int32_t n = target == y.data() ? 250 : 3;

@@ -44,6 +44,7 @@ public:
   FunctionRef function() const;
   const runtime::Kernel &kernel() const { return kernelValue; }
   Status launch(runtime::StreamHandle stream, const runtime::LaunchConfig &config, void *const *values) override;
+  Expected<runtime::KernelResources> resources() override;
 
 private:
   std::shared_ptr<CudaDevice> device;

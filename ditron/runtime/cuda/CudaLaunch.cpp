@@ -339,6 +339,22 @@ Status CudaKernel::launch(runtime::StreamHandle stream, const runtime::LaunchCon
   return device->holdLaunch(kernelValue, streamRef(stream), config, values);
 }
 
+Expected<runtime::KernelResources> CudaKernel::resources() {
+  DITRON_RETURN_IF_ERROR(device->system->status());
+  FunctionRef function = this->function();
+  if (!function) {
+    DITRON_ASSIGN_OR_RETURN(function, device->loadNow(kernelValue, nullptr));
+  }
+  ContextScope scope(device->driver, device->context);
+  int registers = 0, localBytes = 0;
+  const std::string what = fmt::format("cannot tell the registers of kernel '{}'", kernelValue.name());
+  DITRON_RETURN_IF_ERROR(
+      device->check(device->driver.functionGetAttribute(&registers, FunctionAttribute::Registers, function), what));
+  DITRON_RETURN_IF_ERROR(
+      device->check(device->driver.functionGetAttribute(&localBytes, FunctionAttribute::LocalBytes, function), what));
+  return runtime::KernelResources{static_cast<uint32_t>(registers), static_cast<uint32_t>(localBytes)};
+}
+
 FunctionRef CudaKernel::function() const {
   if (FunctionRef known = functionRef.load(std::memory_order_acquire))
     return known;

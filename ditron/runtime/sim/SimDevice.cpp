@@ -78,6 +78,13 @@ public:
     return machine->launch(streamId(stream), describe(kernel, config, launch.grid(), std::move(arguments)));
   }
 
+  /// As an NVIDIA GPU has them: so many that one block fits.
+  Expected<KernelResources> resources() override {
+    constexpr uint32_t ofMultiprocessor = 65536, mostOfThread = 255, granule = 8;
+    const uint32_t most = std::min(ofMultiprocessor / kernel.threadsPerBlock(), mostOfThread);
+    return KernelResources{.registers = most / granule * granule};
+  }
+
 private:
   std::shared_ptr<sim::Machine> machine;
   Kernel kernel;

@@ -122,6 +122,37 @@ TEST(CudaLoad, StacksAreThereBeforeTheFirstLaunch) {
   ASSERT_TRUE(ok(world->synchronize()));
 }
 
+TEST(CudaLoad, TheDriverTellsWhatThreadsTake) {
+  auto world = makeWorld(1);
+  for (const auto &[name, localBytes] : {std::pair("spill", 4096u), std::pair("store", 0u)}) {
+    const Kernel kernel = makeKernel(name, {{"p0", "*i64", 8, 1}});
+    const auto loaded = world->rank(0).device()->loadForLaunch(kernel);
+    ASSERT_TRUE(ok(loaded.status()));
+    const Expected<KernelResources> resources = (*loaded)->resources();
+    ASSERT_TRUE(ok(resources.status()));
+    EXPECT_EQ(resources->registers, 40u);
+    EXPECT_EQ(resources->localBytes, localBytes);
+  }
+}
+
+/// The GPU was busy when the kernel was loaded for launches: it is loaded for the answer.
+TEST(CudaLoad, WhatThreadsTakeIsAskedOfAKernelThatIsNotLoadedYet) {
+  Ring ring(2);
+  const Kernel first = meetKernel(), second = meetKernel();
+  ASSERT_TRUE(ok(ring.world->rank(0).device()->load(first)));
+  ASSERT_TRUE(ok(ring.launch(first, 0))); // runs until the other rank's
+  (void)takeCalls();
+  const auto loaded = ring.world->rank(0).device()->loadForLaunch(second, StreamHandle(0));
+  ASSERT_TRUE(ok(loaded.status()));
+  EXPECT_THAT(takeCalls(), Not(HasSubstr("cuModuleLoad")));
+  const Expected<KernelResources> resources = (*loaded)->resources();
+  ASSERT_TRUE(ok(resources.status()));
+  EXPECT_EQ(resources->registers, 40u);
+  EXPECT_THAT(takeCalls(), HasSubstr("cuModuleLoad"));
+  ASSERT_TRUE(ok(ring.launch(first, 1)));
+  EXPECT_TRUE(ok(ring.world->synchronize()));
+}
+
 /// Kernels that give up their waits end what the load waits for: what they report says who was loading.
 TEST(CudaLoad, ReportsOfWaitsTellOfLoads) {
   Ring ring(2);

@@ -887,6 +887,7 @@ Result cuFuncGetAttribute(int *value, FunctionAttribute attribute, FunctionRef h
   const std::string &name = reinterpret_cast<FakeFunction *>(handle)->name;
   *value = attribute == FunctionAttribute::LocalBytes && name == "spill"             ? 4096
            : attribute == FunctionAttribute::RequiredClusterWidth && name == "pairs" ? 2
+           : attribute == FunctionAttribute::Registers                               ? 40
                                                                                      : 0;
   return success;
 }
