@@ -6,7 +6,7 @@ import os
 from . import _device
 from ._errors import CompilationError, Error, ResourceExhaustedError
 from ._jit import KernelInterface
-from ._tensors import is_tensor, pointer_of
+from ._tensors import MockTensor, is_tensor, is_type, pointer_of
 
 
 class Config:
@@ -101,13 +101,17 @@ class Autotuner(KernelInterface):
             print(f"Triton autotuning for function {self.base_fn.__name__}; best config selected: {config};")
         return self._run_with(config, arguments, keywords)
 
-    def _run_with(self, config, arguments, keywords):
-        full = {**self.nargs, **keywords, **config.all_kwargs()}
+    def _prepare(self, config, keywords):
+        """The configuration's pre_hook, before each run with it and before it is compiled: it may change arguments that the choice of the
+        variant depends on, such as the block_shape of descriptors."""
         if config.pre_hook is not None:
-            config.pre_hook(full)
+            config.pre_hook({**self.nargs, **keywords, **config.all_kwargs()})
+
+    def _run_with(self, config, arguments, keywords):
         conflicts = config.kwargs.keys() & keywords.keys()
         if conflicts:
             raise ValueError(f"Conflicting meta-parameters: {', '.join(conflicts)}. Make sure that you don't re-define auto-tuned symbols.")
+        self._prepare(config, keywords)
         try:
             result = self.fn.run(*arguments, **keywords, **config.all_kwargs())
         finally:
@@ -152,6 +156,8 @@ class Autotuner(KernelInterface):
         return builtins.min(times, key=times.get)
 
     def warmup_with(self, config, arguments, keywords):
+        if not any(is_type(each) or isinstance(each, MockTensor) for each in self.nargs.values()):  # hooks change tensors: these are none
+            self._prepare(config, keywords)
         keywords = {**keywords, **config.all_kwargs()}
         grid = keywords.pop("grid", (1, 1, 1))
         keywords.pop("warmup", None)

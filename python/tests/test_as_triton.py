@@ -138,6 +138,66 @@ def test_what_is_missing_says_so_by_name(tmp_path):
     assert "cannot import name 'nonsense' from 'triton.runtime.jit'" in out[3] and "No module named 'triton.experimental'" in out[4]
 
 
+PRE_HOOK = """
+import numpy as np
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+calls = []
+
+def set_block(nargs):
+    calls.append((nargs["B"], nargs["num_warps"], nargs["n"]))
+    nargs["d"].block_shape = [nargs["B"], nargs["B"]]
+
+@triton.autotune(configs=[triton.Config({"B": size}, pre_hook=set_block) for size in (256, 32, 64)], key=["n"])
+@triton.jit
+def step(d, n, B: tl.constexpr):
+    tl.static_assert(B < 256)
+    d.store([0, 0], d.load([0, 0]) + 1)
+
+x = np.zeros((64, 64), np.float16)
+d = TensorDescriptor.from_tensor(x, [1, 1])
+"""
+
+
+def test_hooks_of_configurations_set_the_tiles_of_descriptors(tmp_path):
+    passes(tmp_path, PRE_HOOK + """
+step[(1,)](d, 64)
+assert x.sum() == 32 * 32 and step.best_config.kwargs == {"B": 32} and d.block_shape == [32, 32]
+assert calls == [(256, 4, 64), (32, 4, 64), (32, 4, 64)]
+d.block_shape = [1, 1]
+step[(1,)](d, 64)  # the choice is known
+assert x.sum() == 2 * 32 * 32 and len(calls) == 4
+step.configs = step.configs[1:]
+del calls[:]
+small, large = step.warmup(d, 64, grid=(1,))
+assert [each[0] for each in calls] == [32, 64] and d.block_shape == [64, 64]
+assert "32x32" in small.asm["ttir"] and "64x64" in large.asm["ttir"]
+""")
+
+
+def test_hooks_of_configurations_that_are_timed(tmp_path):
+    passes(tmp_path, PRE_HOOK + """
+import sys, types
+import ditron._tuning
+
+class Event:
+    def __init__(self, enable_timing):
+        pass
+    record = synchronize = lambda self: None
+    def elapsed_time(self, end):
+        return {32: 2.0, 64: 1.0}[d.block_shape[0]]
+
+sys.modules["torch"] = types.SimpleNamespace(cuda=types.SimpleNamespace(Event=Event))
+ditron._tuning._is_simulated = lambda values: False
+step[(1,)](d, 64)
+assert step.best_config.kwargs == {"B": 64} and d.block_shape == [64, 64]
+assert calls[-1][0] == 64 and calls[-2][0] == 64 and (calls[0][0], calls[1][0]) == (256, 32)
+assert (x[32:, 32:] == 12).all() and (x[:32, :32] == 23).all()  # 11 runs with each, and the launch
+""")
+
+
 def test_registers_of_a_simulated_kernel(tmp_path):
     out = passes(tmp_path, """
     import numpy as np
