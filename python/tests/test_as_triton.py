@@ -18,10 +18,10 @@ def add(x, y, out, n, BLOCK: tl.constexpr):
 """
 
 
-def run(arguments, folder, text=None):
+def run(arguments, folder, text=None, **variables):
     if text is not None:
         (folder / "program.py").write_text(textwrap.dedent(text), encoding="utf-8")
-    return subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=600, env=environment())
+    return subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=600, env=environment(**variables))
 
 
 def passes(tmp_path, text):
@@ -136,6 +136,20 @@ def test_what_is_missing_says_so_by_name(tmp_path):
     assert out[1].startswith("module 'triton.language' has no 'nonsense'")
     assert out[2].startswith("triton.compile: Ditron does not have it")
     assert "cannot import name 'nonsense' from 'triton.runtime.jit'" in out[3] and "No module named 'triton.experimental'" in out[4]
+
+
+@needs_no_gpu
+def test_the_simulated_gpu_is_a_hopper_unless_told(tmp_path):
+    text = """
+    import triton
+    import ditron
+    print(triton.runtime.driver.active.get_current_target().arch, ditron.target(), triton.knobs.runtime.override_arch)
+    """
+    assert run(["-m", "ditron.as_triton", "program.py"], tmp_path, text, TRITON_OVERRIDE_ARCH="").stdout == "90 sim:sm_90a None\n"
+    for name in ("sm80", "sm_80"):
+        assert run(["-m", "ditron.as_triton", "program.py"], tmp_path, text, TRITON_OVERRIDE_ARCH=name).stdout == f"80 sim:sm_80 {name}\n"
+    wrong = run(["-m", "ditron.as_triton", "program.py"], tmp_path, text, TRITON_OVERRIDE_ARCH="hopper")
+    assert wrong.returncode == 1 and "sim:hopper" in wrong.stderr and "sim:sm_90a" in wrong.stderr
 
 
 PRE_HOOK = """

@@ -17,8 +17,15 @@ from ditron import _device
 NAME = "Ditron's simulated GPU"
 
 
+def simulated_target():
+    """Which GPU the simulator is: TRITON_OVERRIDE_ARCH as Triton writes it, "sm80", else a Hopper."""
+    architecture = os.environ.get("TRITON_OVERRIDE_ARCH") or "sm90a"
+    return f"sim:sm_{architecture[2:].removeprefix('_')}" if architecture.startswith("sm") else f"sim:{architecture}"
+
+
 def install():
-    """Now if torch is imported already, else when it is."""
+    """Chooses the simulated GPU; maps the device of torch now if that is imported already, else when it is."""
+    _device.set_simulated_target(simulated_target())
     torch = sys.modules.get("torch")
     if torch is not None and hasattr(torch, "Tensor"):
         _map_device(torch)
@@ -64,7 +71,6 @@ def _map_device(torch):
     torch._ditron_maps_device = True
     # torch.compile makes code for real GPUs: here what it is given runs as it is.
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
-    _device.set_simulated_target(os.environ.get("TRITON_OVERRIDE_ARCH") and f"sim:sm_{os.environ['TRITON_OVERRIDE_ARCH'].removeprefix('sm')}" or "sim:sm_90a")
     torch.cuda._ditron_is_available = lambda: False
     _map_tensors(torch)
     _map_module(torch)
