@@ -3,7 +3,7 @@ import functools
 import struct
 import weakref
 
-from . import _device, _native
+from . import _device, _hooks, _native
 from ._errors import InvalidArgumentError, NotFoundError, UnsupportedError
 from ._tensors import is_tensor, pointer_of, ranges
 from ._values import BY_SIGNATURE, constexpr, dtype
@@ -16,7 +16,7 @@ _MOST_BLOCKS = (2**31 - 1, 65535, 65535)
 
 
 def grid_of(grid, meta):
-    """Three numbers of blocks."""
+    """One to three numbers of blocks, as many as were given."""
     if callable(grid):
         grid = grid(meta)
     if isinstance(grid, int):
@@ -27,7 +27,7 @@ def grid_of(grid, meta):
     for size, most in zip(sizes, _MOST_BLOCKS):
         if not 0 <= size <= most:
             raise InvalidArgumentError(f"grid {tuple(sizes)}: a dimension is from 0 to {_MOST_BLOCKS[0]} (x) or {_MOST_BLOCKS[1]} (y, z) blocks")
-    return tuple(sizes + [1] * (3 - len(sizes)))
+    return tuple(sizes)
 
 
 class CompiledKernel(_device.Loaded):
@@ -80,13 +80,33 @@ class CompiledKernel(_device.Loaded):
     def device_code(self):
         return "ptx" if self.index is not None else "asm"
 
-    def launch(self, blocks, call, device=None):
-        values = call.values
+    def launch(self, grid, call, device=None):
+        """With the hooks of launches around it. A launch of no blocks is one, too."""
         device = device or self.device
+        if not _hooks.of_launches:
+            self._enqueue(grid, call, device)
+            return
+        metadata = self.launch_metadata(grid, device.native_stream, *call.arguments)
+        before, after = _hooks.of_launches.chains
+        before(metadata)
+        self._enqueue(grid, call, device)
+        after(metadata)
+
+    def launch_metadata(self, grid, stream, *arguments):
+        """What hooks of a launch are given; `arguments` in the order of the kernel's parameters."""
+        metadata = _hooks.LazyDict({"name": self.name, "function": self.handle, "stream": stream})
+        if self.function.launch_metadata is not None:
+            metadata.add(self.function.launch_metadata, (grid, self.metadata, dict(zip(self.function.arg_names, arguments))))
+        return metadata
+
+    def _enqueue(self, grid, call, device):
+        blocks = (*grid, 1, 1)[:3]
+        if not all(blocks):
+            return
         if call.uses_descriptors and self.needs_tensor_maps(device):
             self.launch_checked(blocks, call, device)
-            return
-        self.launch_packed(blocks, self.pack(values), call.owners, device)
+        else:
+            self.launch_packed(blocks, self.pack(call.values), call.owners, device)
 
     def pack(self, values):
         """8 bytes for each parameter, from their values by name."""

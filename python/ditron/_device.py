@@ -86,8 +86,13 @@ class Device:
             if None not in self.streams:
                 self.streams[None] = _native.stream_create(self.context.handle, self.rank, f"rank {self.rank}")
             return self.streams[None]
+        return self.adopted(self.native_stream)
+
+    @property
+    def native_stream(self):
+        """CUDA's handle of the stream that launches go to; of a simulated GPU, and without PyTorch, 0."""
         torch = sys.modules.get("torch")
-        return self.adopted(torch.cuda.current_stream(self.index).cuda_stream if torch is not None else 0)
+        return 0 if self.index is None or torch is None else torch.cuda.current_stream(self.index).cuda_stream
 
     def adopted(self, native):
         """The handle of a stream of PyTorch's."""

@@ -18,6 +18,8 @@ static PyObject *tensor_types[2];
 static PyObject *descriptor_type; /* ditron.TensorDescriptor */
 static PyObject *raw_stream;
 static int host_only; /* as_triton: every tensor lies in host memory. */
+/* Lists of functions to be called before and after each launch: while there is one, Python launches (_hooks.py). */
+static PyObject *launch_hooks[2];
 /* Python's function (GPU, native stream) -> our stream, and what it gave last for each GPU. */
 static PyObject *adopt_stream;
 static struct {
@@ -524,10 +526,13 @@ static PyObject *run_entry(const Entry *entry, const Call *call, const uint32_t 
   return compiled;
 }
 
+static int has_hooks(void) { return launch_hooks[0] && (PyList_Size(launch_hooks[0]) || PyList_Size(launch_hooks[1])); }
+
 static PyObject *dispatch(Dispatcher *self, PyObject *grid, PyObject *arguments, PyObject *keywords) {
   Call call;
   uint32_t blocks[3];
-  const int read = tensor_types[0] && self->parameters < MOST_TOKENS ? read_call(self, arguments, keywords, &call) : 0;
+  const int is_simple = tensor_types[0] && self->parameters < MOST_TOKENS && !has_hooks();
+  const int read = is_simple ? read_call(self, arguments, keywords, &call) : 0;
   if (read < 0)
     return NULL;
   uint64_t hash = 0;
@@ -685,7 +690,23 @@ static PyObject *set_tensors(PyObject *module, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-static PyMethodDef set_tensors_method = {"set_tensors", set_tensors, METH_VARARGS, NULL};
+/* set_launch_hooks(before, after) */
+static PyObject *set_launch_hooks(PyObject *module, PyObject *args) {
+  PyObject *lists[2];
+  if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &lists[0], &PyList_Type, &lists[1]))
+    return NULL;
+  for (int i = 0; i < 2; ++i) {
+    PyObject *before = launch_hooks[i];
+    Py_INCREF(lists[i]);
+    launch_hooks[i] = lists[i];
+    Py_XDECREF(before);
+  }
+  Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {{"set_tensors", set_tensors, METH_VARARGS, NULL},
+                                  {"set_launch_hooks", set_launch_hooks, METH_VARARGS, NULL},
+                                  {NULL, NULL, 0, NULL}};
 
 int add_dispatcher(PyObject *module) {
   static PyMethodDef methods[] = {{"launch", dispatcher_launch, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
@@ -713,11 +734,9 @@ int add_dispatcher(PyObject *module) {
   word_zero = PyUnicode_InternFromString("zero");
   word_nan = PyUnicode_InternFromString("nan");
   bound_type = (PyTypeObject *)PyType_FromSpec(&bound_spec);
-  PyObject *type = PyType_FromSpec(&spec), *function = PyCFunction_NewEx(&set_tensors_method, NULL, NULL);
+  PyObject *type = PyType_FromSpec(&spec);
   if (!name_data_ptr || !name_dtype || !name_get_device || !name_base || !name_shape || !name_strides ||
-      !name_block_shape || !name_padding || !word_zero || !word_nan || !bound_type || !type || !function)
+      !name_block_shape || !name_padding || !word_zero || !word_nan || !bound_type || !type)
     return -1;
-  return PyModule_AddObject(module, "Dispatcher", type) < 0 || PyModule_AddObject(module, "set_tensors", function) < 0
-             ? -1
-             : 0;
+  return PyModule_AddObject(module, "Dispatcher", type) < 0 ? -1 : PyModule_AddFunctions(module, functions);
 }

@@ -273,9 +273,7 @@ class JITFunction(JITCallable, KernelInterface):
         compiled = self.variant(device, signature, options, call.bindings)
         if warmup:
             return compiled
-        blocks = grid_of(grid, dict(zip(self.arg_names, values)))
-        if all(blocks):
-            compiled.launch(blocks, call, device)
+        compiled.launch(grid_of(grid, dict(zip(self.arg_names, values))), call, device)
         return compiled
 
     def warmup(self, *arguments, grid, **keywords):

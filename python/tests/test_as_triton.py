@@ -234,6 +234,70 @@ def test_registers_of_a_simulated_kernel(tmp_path):
     assert out == "248 0 2\n248 0 1\n128 0 1\n64 0 1\n"
 
 
+def test_hooks_of_launches(tmp_path):
+    passes(tmp_path, """
+    import numpy as np
+    import triton
+    import triton.language as tl
+
+    computed = []
+
+    def describe(grid, kernel, args):
+        computed.append(grid)
+        return {"name": f"{kernel.name} {args['n']} {args['B']}", "flops": 2 * args["n"], "elements": args["x"].size}
+
+    @triton.jit(launch_metadata=describe)
+    def put(x, n, B: tl.constexpr = 4):
+        tl.store(x, n)
+
+    @triton.jit
+    def plain(x):
+        tl.store(x, 7)
+
+    runtime = triton.knobs.runtime
+    x = np.zeros(3, np.int32)
+    order, found = [], []
+    launch = put[lambda meta: (2, meta["B"])]
+    launch(x, 5)
+    runtime.launch_enter_hook = lambda metadata: order.append(("enter", x[0])) or found.append(metadata)
+    runtime.launch_exit_hook = lambda metadata: order.append(("exit", x[0])) or found.append(metadata)
+    launch(x, 6)
+    assert order == [("enter", 5), ("exit", 6)] and found[0] is found[1] and not computed
+    metadata = found[0].get()
+    assert metadata["name"] == "put 6 4" and metadata["flops"] == 12 and metadata["elements"] == 3 and metadata["stream"] == 0
+    assert found[1].get() is metadata and computed == [(2, 4)] and "function" in metadata
+    plain[(1,)](x)
+    plain[(0,)](x)
+    assert found[2].get()["name"] == "plain" and len(found) == 6
+    compiled = plain.warmup(x, grid=(1,))
+    assert len(found) == 6
+    compiled[(1,)](x)
+    assert len(found) == 8
+
+    runtime.launch_exit_hook = None
+    with runtime.scope():
+        runtime.launch_enter_hook = triton.knobs.HookChain()
+        first, second = (lambda metadata: order.append(1)), (lambda metadata: order.append(2))
+        for hook in (first, second, first):
+            runtime.launch_enter_hook.add(hook)
+        del order[:]
+        launch(x, 8)
+        assert order == [1, 2] and runtime.launch_enter_hook.calls == [first, second]
+        runtime.launch_enter_hook.remove(first)
+        launch(x, 9)
+        assert order == [1, 2, 2]
+    launch(x, 10)
+    assert order[3:] == [("enter", 9)]
+    runtime.launch_enter_hook = None
+    launch(x, 11)
+    assert len(order) == 4 and x[0] == 11
+    try:
+        runtime.launch_enter_hook = 5
+    except TypeError as problem:
+        assert "not 5" in str(problem)
+    """)
+
+
 def test_wrong_command_lines(tmp_path):
     for arguments, words in ([[], "usage:"], [["-m"], "-m needs the name of a module"], [["none.py"], "there is no file none.py"]):
         result = run(["-m", "ditron.as_triton", *arguments], tmp_path)

@@ -1,4 +1,5 @@
 """The module tree `triton`, made of Ditron's parts, as far as programs look at it."""
+import contextlib
 import importlib.machinery
 import importlib.util
 import os
@@ -6,7 +7,7 @@ import sys
 import types
 
 import ditron
-from ditron import _device, _errors, _jit, _table, _tensors, _tuning, descriptors
+from ditron import _device, _errors, _hooks, _jit, _table, _tensors, _tuning, descriptors
 
 from ditron._values import DTYPES
 
@@ -132,9 +133,33 @@ class _Knobs:
     def __init__(self, **values):
         self.__dict__.update(values)
 
+    @contextlib.contextmanager
     def scope(self):
-        import contextlib
-        return contextlib.nullcontext()
+        """What is set inside holds until its end."""
+        before = {name: getattr(self, name) for name in self._names()}
+        try:
+            yield
+        finally:
+            for name in self._names() - before.keys():
+                delattr(self, name)
+            for name, value in before.items():
+                setattr(self, name, value)
+
+    def _names(self):
+        return set(self.__dict__)
+
+
+def _launch_hook(place):
+    return property(lambda self: _hooks.of_launches.given[place], lambda self, hook: _hooks.of_launches.set(place, hook))
+
+
+class _RuntimeKnobs(_Knobs):
+    """With hooks, which hold from the next launch on."""
+
+    launch_enter_hook, launch_exit_hook = _launch_hook(0), _launch_hook(1)
+
+    def _names(self):
+        return {*self.__dict__, "launch_enter_hook", "launch_exit_hook"}
 
 
 class OutOfResources(_errors.ResourceExhaustedError):
@@ -237,10 +262,10 @@ def _install_runtime():
 def _install_rest():
     errors = dict(CompilationError=ditron.CompilationError, CompileTimeAssertionFailure=ditron.CompilationError,
                   UnsupportedLanguageConstruct=ditron.CompilationError)
-    _module("triton.compiler", CompiledKernel=ditron.CompiledKernel, CompilationError=ditron.CompilationError,
+    _module("triton.compiler", CompiledKernel=ditron.CompiledKernel, LazyDict=_hooks.LazyDict, CompilationError=ditron.CompilationError,
             ASTSource=type("ASTSource", (), {"__init__": _unavailable("triton.compiler.ASTSource")}), compile=_unavailable("triton.compiler.compile"))
     _module("triton.compiler.errors", **errors)
-    _module("triton.compiler.compiler", CompiledKernel=ditron.CompiledKernel, triton_key=lambda: "ditron " + ditron._version_text(),
+    _module("triton.compiler.compiler", CompiledKernel=ditron.CompiledKernel, LazyDict=_hooks.LazyDict, triton_key=lambda: "ditron " + ditron._version_text(),
             ASTSource=sys.modules["triton.compiler"].ASTSource, compile=_unavailable("triton.compiler.compile"))
     _module("triton.compiler.code_generator", CompilationError=ditron.CompilationError)
     _module("triton.errors", TritonError=ditron.Error, CompilationError=ditron.CompilationError)
@@ -255,9 +280,10 @@ def _install_rest():
     _module("triton.knobs", build=_Knobs(), autotuning=_Knobs(print=False, cache=False, warmup=25, rep=100), cache=_Knobs(dir=os.path.expanduser("~/.triton/cache")),
             compilation=_Knobs(override=False, always_compile=False, debug=False, use_ir_loc=None, enable_asan=False, listener=None,
                                instrumentation_mode="", store_binary_only=False, disable_line_info=False),
-            runtime=_Knobs(interpret=False, override_arch=os.environ.get("TRITON_OVERRIDE_ARCH") or None, debug=False, launch_enter_hook=None,
-                           launch_exit_hook=None, jit_cache_hook=None,
-                           jit_post_compile_hook=None, kernel_load_start_hook=None, kernel_load_end_hook=None, sanitize_overflow=True, add_stages_inspection_hook=None),
+            HookChain=_hooks.HookChain,
+            runtime=_RuntimeKnobs(interpret=False, override_arch=os.environ.get("TRITON_OVERRIDE_ARCH") or None, debug=False, jit_cache_hook=None,
+                                  jit_post_compile_hook=None, kernel_load_start_hook=None, kernel_load_end_hook=None, sanitize_overflow=True,
+                                  add_stages_inspection_hook=None),
             language=_Knobs(fp32_default=None, default_fp_fusion=True), nvidia=_Knobs(ptxas=types.SimpleNamespace(path="ptxas", version="12.8"), disable_ptxas_opt=False,
                                                                                   mock_ptx_version=None, dump_nvdisasm=False),
             amd=_Knobs(use_buffer_ops=False, use_block_pingpong=None), proton=_Knobs(disable=True))
