@@ -127,15 +127,18 @@ def test_what_is_missing_says_so_by_name(tmp_path):
         from triton.runtime.jit import nonsense
     except ImportError as error:
         print(error)
-    try:
-        import triton.experimental.gluon
-    except ImportError as error:
-        print(error)
+    import importlib
+    for name in ("triton.experimental.gluon", "triton.tools.mxfp", "triton._C", "triton.profiler.language"):
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            print(error)
     """).splitlines()
     assert out[0].startswith("module 'triton' has no 'nonsense': Ditron does not have it")
     assert out[1].startswith("module 'triton.language' has no 'nonsense'")
     assert out[2].startswith("triton.compile: Ditron does not have it")
     assert "cannot import name 'nonsense' from 'triton.runtime.jit'" in out[3] and "No module named 'triton.experimental'" in out[4]
+    assert [f"'{name}'" in line for name, line in zip(("triton.tools.mxfp", "triton._C", "triton.profiler.language"), out[5:])] == [True] * 3
 
 
 @needs_no_gpu
@@ -296,6 +299,38 @@ def test_hooks_of_launches(tmp_path):
     except TypeError as problem:
         assert "not 5" in str(problem)
     """)
+
+
+def test_the_profiler_says_that_it_records_nothing(tmp_path):
+    result = run(["-m", "ditron.as_triton", "program.py"], tmp_path, """
+    import triton.profiler as proton
+
+    session = proton.start("matmul", hook="triton")
+    assert session == 0 and proton.start("again") == 1
+    proton.deactivate()
+    proton.activate(0)
+    with proton.scope("torch [M=1]", {"flops": 2.0}):
+        pass
+
+    @proton.scope("function")
+    def function():
+        return 5
+
+    assert function() == 5
+    proton.deactivate(0)
+    proton.finalize()
+    import triton.profiler.viewer as viewer
+    tree, metrics = viewer.parse(["tflop16/s", "time/ms"], "matmul.hatchet")
+    viewer.print_tree(tree, metrics)
+    try:
+        proton.activate(2)
+    except ValueError as problem:
+        print(problem)
+    """)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines() == ["triton.profiler: nothing was recorded (tflop16/s, time/ms)",
+                                          "triton.profiler: there is no session 2; 2 have been started"]
+    assert result.stderr.count("Ditron records nothing") == 1 and "program.py:4" in result.stderr
 
 
 def test_wrong_command_lines(tmp_path):

@@ -11,7 +11,7 @@ from ditron import _device, _errors, _hooks, _jit, _table, _tensors, _tuning, de
 
 from ditron._values import DTYPES
 
-from . import testing
+from . import profiler, testing
 
 VERSION = "3.6.0"  # of the language that Ditron follows
 
@@ -271,6 +271,9 @@ def _install_rest():
     _module("triton.errors", TritonError=ditron.Error, CompilationError=ditron.CompilationError)
     _adopt("triton.testing", testing)
     sys.modules["triton"].testing = testing
+    _module("triton.profiler", start=profiler.start, activate=profiler.activate, deactivate=profiler.deactivate, finalize=profiler.finalize,
+            scope=profiler.scope)
+    _module("triton.profiler.viewer", parse=profiler.parse, print_tree=profiler.print_tree)
     _module("triton.tools")
     _module("triton.tools.tensor_descriptor", TensorDescriptor=descriptors.TensorDescriptor)
     _module("triton.backends", backends={"nvidia": types.SimpleNamespace(compiler=None, driver=_Driver)})
