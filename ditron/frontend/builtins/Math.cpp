@@ -61,10 +61,11 @@ bool propagatesNan(const LangValue &value) { return value.isConstant() && value.
 
 LangValue where(Evaluator &evaluator, BuiltinCall &call, ValueArg condition, ValueArg x, ValueArg y) {
   if (condition->isTensor() && !condition->type().isBool())
-    evaluator.emit.warning(condition.range,
-                          fmt::format("tl.where with a condition of type {}, which is no int1: Triton will refuse it; compare it: "
-                                      "condition != 0",
-                                      condition->type().element().str()));
+    evaluator.emit.warning(
+        condition.range,
+        fmt::format("tl.where with a condition of type {}, which is no int1: Triton converts it, and calls that "
+                    "deprecated; compare it: condition != 0",
+                    condition->type().element().str()));
   return evaluator.emit.select(*condition, *x, *y, call.range);
 }
 

@@ -16,7 +16,7 @@ def kernel(p, n):
     # CHECK-NEXT:     ^~~~~~~~~~~~~~~~
     i = tl.arange(0, 32)
     tl.where(i & 1, i, 0)
-    # CHECK: warnings.py:[[#@LINE-1]]:14: warning: tl.where with a condition of type int32, which is no int1: Triton will refuse it; compare it: condition != 0
+    # CHECK: warnings.py:[[#@LINE-1]]:14: warning: tl.where with a condition of type int32, which is no int1: Triton converts it, and calls that deprecated; compare it: condition != 0
     # CHECK-NEXT:     tl.where(i & 1, i, 0)
     # CHECK-NEXT:              ^~~~~
     tl.view(i, (4, 8))
