@@ -332,8 +332,8 @@ def attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_pt
     while next_tile < end:
         sequence = tl.sum((ends <= next_tile).to(tl.int32), axis=0)
         sequence_begin = tl.max(tl.where(ends <= next_tile, ends, 0), axis=0)
-        # What one warp holds is quicker to find than memory is to answer.
-        if BATCH <= 32:
+        # What one warp holds is quicker to find than memory is to answer; wide heads leave no registers for it.
+        if BATCH <= 32 and HEAD_DIM < 256:
             is_own = tl.arange(0, BATCH) == sequence
             first_key = tl.sum(tl.where(is_own, begins_of_keys, 0), axis=0)
             longest = tl.sum(tl.where(is_own, ends_of_keys, 0), axis=0)
