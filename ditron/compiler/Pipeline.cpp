@@ -52,6 +52,8 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   DITRON_RETURN_IF_ERROR(run.passes("hints", module, transforms::createApplyHints()));
   // Constants, dead code and equal expressions, which the importer leaves in plenty.
   DITRON_RETURN_IF_ERROR(run.passes("simplify", module, mlir::createCanonicalizerPass(), mlir::createCSEPass()));
+  // Two numbers for one thing hide that they are one.
+  DITRON_RETURN_IF_ERROR(run.passes("counters", module, transforms::createMergeCounters(), mlir::createCSEPass()));
   // Sums for which one warpgroup has no registers get two.
   DITRON_RETURN_IF_ERROR(run.passes("warps", module, transforms::createWidenBlocks()));
   // Reductions whose function does not commute keep the order of their elements; with the knob all do.

@@ -28,6 +28,20 @@ def ApplyHints : Pass<"tile-apply-hints", "::mlir::ModuleOp"> {
   }];
 }
 
+def MergeCounters : Pass<"tile-merge-counters", "::mlir::ModuleOp"> {
+  let summary = "numbers that a loop carries and that are its counter become it";
+  let description = [{
+    A number that begins with the loop's lower bound and grows by its step is the counter; one that begins a step earlier is the counter once the step
+    has been added. So a persistent product that counts its tiles a second time for what it stores (Triton's tutorial 09) is seen to store the rows that it
+    has loaded:
+
+        for tile in range(start, tiles, 132):         tile_c = start - 132 before the loop
+            tile_c += 132                              uses of this sum become uses of tile
+
+    Only where both steps are the same number, and a step earlier only if that is a constant.
+  }];
+}
+
 def SumsToDots : Pass<"tile-sums-to-dots", "::mlir::ModuleOp"> {
   let summary = "sums of products of two broadcasts become dots";
   let description = [{

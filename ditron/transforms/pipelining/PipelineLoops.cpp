@@ -62,6 +62,7 @@
 #include "ditron/transforms/layouts/LayoutRules.h"
 #include "ditron/transforms/layouts/MemoryLayouts.h"
 #include "ditron/transforms/loops/LoopArguments.h"
+#include "ditron/transforms/pipelining/AccumulatingDots.h"
 #include "ditron/transforms/pipelining/Recomputation.h"
 #include "ditron/transforms/tensor_copies/TensorMaps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -142,9 +143,10 @@ public:
   bool run() {
     if (!bodyAllowsCopies() || (isAskedFor && !fitSlots()) || !findLoads())
       return false;
-    computesBetweenDots = hasComputationBetweenDots();
-    dotsStayInFlight =
-        stages > 3 && (computesBetweenDots ? someDotAccumulates() : allDotsAccumulate()) && readOnlyRings();
+    const bool dotsReadRings = llvm::any_of(staged, [](const StagedLoad &entry) { return entry.store; });
+    AccumulatingDots dots(loop);
+    computesBetweenDots = dotsReadRings && dots.turnComputesBetween();
+    dotsStayInFlight = stages > 3 && dotsReadRings && (computesBetweenDots ? dots.some() : dots.all()) && readOnlyRings();
     if (computesBetweenDots)
       findRows();
     sortSlice();
@@ -154,8 +156,8 @@ public:
     waitBehindCopies(lastBefore);
     emitBody(carried);
     loop = removeDeadLoopArguments(loop);
-    if (llvm::any_of(staged, [](const StagedLoad &entry) { return entry.store; }))
-      finishWarpgroupDots();
+    if (dotsReadRings)
+      AccumulatingDots(loop).runOn(computesBetweenDots, dotsStayInFlight);
     return true;
   }
 
@@ -632,111 +634,11 @@ private:
       op->erase();
   }
 
-  /// Behind the copies: no fence where nothing is stored any more; accumulating dots run into the next iteration.
-  void finishWarpgroupDots() {
-    Block *body = loop.getBody();
-    if (body->getOps<dgpu::BufferStoreOp>().empty()) {
-      SmallVector<Operation *> fences;
-      for (auto fence : body->getOps<dgpu::FenceAsyncOp>())
-        fences.push_back(fence);
-      for (Operation *fence : ArrayRef(fences).drop_front()) // the first one is that of the copies
-        fence->erase();
-    }
-    // A wait whose value is the next iteration's accumulator and nothing else moves there.
-    if (computesBetweenDots ? !someDotAccumulates() : !allDotsAccumulate())
-      return;
-    SmallVector<dgpu::WarpgroupWaitOp> waits(body->getOps<dgpu::WarpgroupWaitOp>());
-    SmallVector<unsigned> indices;
-    dgpu::WarpgroupWaitOp firstStaying;
-    for (dgpu::WarpgroupWaitOp wait : waits) {
-      if (!onlyAccumulates(wait, computesBetweenDots)) {
-        firstStaying = firstStaying ? firstStaying : wait;
-        continue;
-      }
-      indices.push_back(wait.getResult(0).use_begin()->getOperandNumber());
-      wait.getResult(0).replaceAllUsesWith(wait.getSources()[0]);
-      wait.erase();
-    }
-    Operation *yield = body->getTerminator();
-    SmallVector<Value> carried, started, results;
-    for (unsigned index : indices) {
-      carried.push_back(loop.getRegionIterArg(index));
-      started.push_back(yield->getOperand(index));
-      results.push_back(loop.getResult(index));
-    }
-    OpBuilder builder(loop.getContext());
-    if (dotsStayInFlight && computesBetweenDots) {
-      // Dots end in the order in which they start: the turn's first wait is also one for the turn before.
-      builder.setInsertionPoint(firstStaying);
-      SmallVector<Value> sources(firstStaying.getSources());
-      llvm::append_range(sources, carried);
-      auto wait = dgpu::WarpgroupWaitOp::create(builder, firstStaying.getLoc(), sources, firstStaying.getPending());
-      firstStaying.getResult(0).replaceAllUsesWith(wait.getResult(0));
-      firstStaying.erase();
-      for (auto [value, complete] : llvm::zip(carried, wait.getResults().drop_front()))
-        value.replaceAllUsesExcept(complete, wait);
-    } else if (dotsStayInFlight) {
-      builder.setInsertionPoint(yield);
-      waitFor(builder, started, static_cast<uint32_t>(started.size()));
-    } else {
-      builder.setInsertionPointAfter(*body->getOps<dgpu::FenceAsyncOp>().begin());
-      waitFor(builder, carried, 0);
-    }
-    builder.setInsertionPointAfter(loop);
-    waitFor(builder, results, 0);
-  }
-
-  void waitFor(OpBuilder &builder, ValueRange values, uint32_t pending) {
-    auto wait = dgpu::WarpgroupWaitOp::create(builder, loop.getLoc(), values, pending);
-    for (auto [value, complete] : llvm::zip(values, wait.getResults()))
-      value.replaceAllUsesExcept(complete, wait);
-  }
-
-  /// True if there are warpgroup dots that read rings, and all of the body's only accumulate.
-  bool allDotsAccumulate() {
-    return llvm::any_of(staged, [](const StagedLoad &entry) { return entry.store; }) &&
-           llvm::all_of(loop.getBody()->getOps<dgpu::WarpgroupWaitOp>(),
-                        [&](dgpu::WarpgroupWaitOp wait) { return onlyAccumulates(wait); });
-  }
-
-  bool someDotAccumulates() {
-    return llvm::any_of(loop.getBody()->getOps<dgpu::WarpgroupWaitOp>(),
-                        [&](dgpu::WarpgroupWaitOp wait) { return onlyAccumulates(wait, /*fromRegisters=*/true); });
-  }
-
-  /// True if a turn waits for a dot and computes with what it gives, beside others that only accumulate: then those are complete when the next turn's
-  /// first wait is.
-  bool hasComputationBetweenDots() {
-    auto waits = loop.getBody()->getOps<dgpu::WarpgroupWaitOp>();
-    auto dots = loop.getBody()->getOps<dgpu::WarpgroupDotOp>();
-    if (llvm::none_of(staged, [](const StagedLoad &entry) { return entry.store; }) || waits.empty())
-      return false;
-    auto first = (*waits.begin()).getSources();
-    return !allDotsAccumulate() && first.size() == 1 && first.front().getDefiningOp() == *dots.begin() &&
-           !onlyAccumulates(*waits.begin(), /*fromRegisters=*/true) &&
-           llvm::none_of(dots, [](dgpu::WarpgroupDotOp dot) { return dot.getPromoteElems().has_value(); });
-  }
-
   /// True if all that is stored for the dots is copied to rings: what is stored otherwise has one slot, which a dot in flight may be reading.
   bool readOnlyRings() {
     auto stores = loop.getBody()->getOps<dgpu::BufferStoreOp>();
     return std::distance(stores.begin(), stores.end()) ==
            llvm::count_if(staged, [](const StagedLoad &entry) { return entry.store; });
-  }
-
-  /// True for the wait of a dot that adds to a carried value, which nothing else uses, and hands it on; the dot promotes nothing, and reads no
-  /// registers unless that is said.
-  bool onlyAccumulates(dgpu::WarpgroupWaitOp wait, bool fromRegisters = false) {
-    if (wait.getSources().size() != 1 || !wait.getResult(0).hasOneUse())
-      return false;
-    auto dot = wait.getSources()[0].getDefiningOp<dgpu::WarpgroupDotOp>();
-    if (!dot || !dot->hasOneUse() || !(dot.getSlotA() || fromRegisters) || dot.getPromoteElems())
-      return false;
-    auto argument = dyn_cast<BlockArgument>(dot.getC());
-    OpOperand &use = *wait.getResult(0).use_begin();
-    return argument && argument.getOwner() == loop.getBody() && argument.hasOneUse() &&
-           use.getOwner() == loop.getBody()->getTerminator() &&
-           loop.getRegionIterArg(use.getOperandNumber()) == argument;
   }
 
   /// True if every use of `value` ends in a layout conversion, so that nobody needs it in its own layout.

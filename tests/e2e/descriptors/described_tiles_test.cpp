@@ -322,6 +322,68 @@ TEST_F(DescribedProductsOfAnySize, CanHaveOneRowManyTimes) {
 }
 
 /// DESCRIBED_PRODUCTS=1000 runs so many.
+/// Blocks stay and count their tiles a second time for what they store, as Triton's tutorial on persistent products does.
+constexpr std::string_view countedTwice = R"(
+@triton.jit
+def tile_of(tile, M, N, BLOCK: tl.constexpr):
+    across = tl.cdiv(N, BLOCK)
+    return tile // across, tile % across
+
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, M, N, K, sa, sb, sc, BLOCK: tl.constexpr, DEPTH: tl.constexpr, PROGRAMS: tl.constexpr):
+    start = tl.program_id(0)
+    stored = start - PROGRAMS
+    inner = tl.arange(0, DEPTH)
+    for tile in tl.range(start, tl.cdiv(M, BLOCK) * tl.cdiv(N, BLOCK), PROGRAMS, flatten=True):
+        row, column = tile_of(tile, M, N, BLOCK)
+        rows = row * BLOCK + tl.arange(0, BLOCK)
+        rows = tl.where(rows < M, rows, 0)
+        columns = column * BLOCK + tl.arange(0, BLOCK)
+        columns = tl.where(columns < N, columns, 0)
+        acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+        for k in range(0, tl.cdiv(K, DEPTH)):
+            depth = k * DEPTH + inner
+            a = tl.load(a_ptr + rows[:, None] * sa + depth[None, :], mask=inner[None, :] < K - k * DEPTH, other=0.0)
+            b = tl.load(b_ptr + depth[:, None] * sb + columns[None, :], mask=inner[:, None] < K - k * DEPTH, other=0.0)
+            acc = tl.dot(a, b, acc)
+        stored += PROGRAMS
+        row, column = tile_of(stored, M, N, BLOCK)
+        rows = row * BLOCK + tl.arange(0, BLOCK)
+        columns = column * BLOCK + tl.arange(0, BLOCK)
+        tl.store(c_ptr + rows[:, None] * sc + columns[None, :], acc, mask=(rows[:, None] < M) & (columns[None, :] < N))
+)";
+
+TEST_F(DescribedProductsOfAnySize, CountTheirTilesTwice) {
+  for (auto [m, n, k] : {std::tuple(130, 77, 150), std::tuple(64, 64, 64), std::tuple(1, 200, 33), std::tuple(300, 129, 64)}) {
+    SCOPED_TRACE(fmt::format("{}x{}x{}", m, n, k));
+    const auto strideOf = [](int64_t size) { return (size + 15) / 16 * 16; };
+    const int64_t sa = strideOf(k), sb = strideOf(n), sc = strideOf(n);
+    std::vector<float> a(m * sa, NAN), b(k * sb, NAN), expected(m * sc, NAN);
+    const std::vector<int64_t> numbers = randomIntegers(m * k + k * n, 41, -3, 3);
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t l = 0; l < k; ++l)
+        a[i * sa + l] = float(numbers[i * k + l]);
+    for (int64_t l = 0; l < k; ++l)
+      for (int64_t j = 0; j < n; ++j)
+        b[l * sb + j] = float(numbers[m * k + l * n + j]);
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        expected[i * sc + j] = 0;
+        for (int64_t l = 0; l < k; ++l)
+          expected[i * sc + j] += a[i * sa + l] * b[l * sb + j];
+      }
+    const Buffer ab = putAs(DataType::F16, a, "a"), bb = putAs(DataType::F16, b, "b");
+    for (bool describes : {true, false}) {
+      const Buffer c = putAs(DataType::F32, std::vector<float>(expected.size(), NAN), "c");
+      const size_t maps = launchWith(describes, countedTwice, {.grid = {3, 1, 1}, .numWarps = 4, .numStages = 3},
+                                     {{ab, bb, c, int64_t(m), int64_t(n), int64_t(k), sa, sb, sc},
+                                      {{"BLOCK", int64_t(64)}, {"DEPTH", int64_t(64)}, {"PROGRAMS", int64_t(3)}}});
+      EXPECT_EQ(maps > 0, describes && hasTensorCopies());
+      expectSame(getFloats(c), expected, describes ? "described" : "pointers");
+    }
+  }
+}
+
 TEST_F(DescribedProductsOfAnySize, AtRandom) {
   const int cases = casesWanted("DESCRIBED_PRODUCTS", 12);
   std::mt19937_64 random(casesWanted("DESCRIBED_PRODUCTS_FIRST", 1));
