@@ -17,8 +17,9 @@ class ApplyHintsPass : public impl::ApplyHintsBase<ApplyHintsPass> {
   void runOnOperation() override {
     const DominanceInfo dominance(getOperation());
     getOperation().walk([&](tile::HintOp hint) {
-      hint.getSource().replaceUsesWithIf(
-          hint.getResult(), [&](OpOperand &use) { return dominance.properlyDominates(hint.getOperation(), use.getOwner()); });
+      hint.getSource().replaceUsesWithIf(hint.getResult(), [&](OpOperand &use) {
+        return dominance.properlyDominates(hint.getOperation(), use.getOwner());
+      });
     });
   }
 };

@@ -96,8 +96,7 @@ bool AccumulatingDots::onlyAccumulates(dgpu::WarpgroupWaitOp wait, bool fromRegi
   auto argument = dyn_cast<BlockArgument>(dot.getC());
   OpOperand &use = *wait.getResult(0).use_begin();
   return argument && argument.getOwner() == loop.getBody() && argument.hasOneUse() &&
-         use.getOwner() == loop.getBody()->getTerminator() &&
-         loop.getRegionIterArg(use.getOperandNumber()) == argument;
+         use.getOwner() == loop.getBody()->getTerminator() && loop.getRegionIterArg(use.getOperandNumber()) == argument;
 }
 
 } // namespace ditron::transforms

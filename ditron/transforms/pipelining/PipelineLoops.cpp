@@ -129,13 +129,14 @@ dgpu::BufferStoreOp storeForWarpgroupDot(tile::LoadOp load) {
 /// Pipelines one loop.
 class LoopPipeliner {
 public:
-  LoopPipeliner(scf::ForOp loop, int stages, const analysis::AxisInfoAnalysis &axisInfo, const analysis::PointerObjects &objects,
-                int64_t limitBytes)
+  LoopPipeliner(scf::ForOp loop, int stages, const analysis::AxisInfoAnalysis &axisInfo,
+                const analysis::PointerObjects &objects, int64_t limitBytes)
       : loop(loop), stages(stages), axisInfo(axisInfo), objects(objects), limitBytes(limitBytes),
         isAskedFor(loop->hasAttr("tile.num_stages") && !loop.getBody()
                                                             ->walk([](Operation *op) {
-                                                              return isa<tile::DotOp, dgpu::WarpgroupDotOp>(op) ? WalkResult::interrupt()
-                                                                                                                : WalkResult::advance();
+                                                              return isa<tile::DotOp, dgpu::WarpgroupDotOp>(op)
+                                                                         ? WalkResult::interrupt()
+                                                                         : WalkResult::advance();
                                                             })
                                                             .wasInterrupted()) {}
 
@@ -146,7 +147,8 @@ public:
     const bool dotsReadRings = llvm::any_of(staged, [](const StagedLoad &entry) { return entry.store; });
     AccumulatingDots dots(loop);
     computesBetweenDots = dotsReadRings && dots.turnComputesBetween();
-    dotsStayInFlight = stages > 3 && dotsReadRings && (computesBetweenDots ? dots.some() : dots.all()) && readOnlyRings();
+    dotsStayInFlight =
+        stages > 3 && dotsReadRings && (computesBetweenDots ? dots.some() : dots.all()) && readOnlyRings();
     if (computesBetweenDots)
       findRows();
     sortSlice();
@@ -207,8 +209,9 @@ private:
     const analysis::ObjectSet read = objects.of(load.getPtr());
     if (stored == analysis::ObjectSet())
       return false;
-    return read.anywhere || stored.anywhere ||
-           llvm::any_of(read.arguments, [&](unsigned argument) { return llvm::is_contained(stored.arguments, argument); });
+    return read.anywhere || stored.anywhere || llvm::any_of(read.arguments, [&](unsigned argument) {
+             return llvm::is_contained(stored.arguments, argument);
+           });
   }
 
   /// Of a loop without dots: no more slots than fit beside what else is in shared memory. False if two do not.
@@ -216,7 +219,8 @@ private:
     int64_t perSlot = 0, others = 0, scratch = 0;
     for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>())
       if (auto type = dyn_cast<RankedTensorType>(load.getType()); type && isCandidate(load))
-        perSlot += llvm::alignTo(type.getNumElements() * analysis::sharedElementBytes(type.getElementType()), bufferAlignment);
+        perSlot +=
+            llvm::alignTo(type.getNumElements() * analysis::sharedElementBytes(type.getElementType()), bufferAlignment);
     if (perSlot == 0)
       return false;
     loop->getParentOfType<func::FuncOp>()->walk([&](Operation *op) {
@@ -226,7 +230,8 @@ private:
     });
     stages = static_cast<int>(std::min<int64_t>(stages, (limitBytes - others - scratch) / perSlot));
     if (stages < 2)
-      missed(loop, "the loop is not pipelined: shared memory has no room for two turns of " + Twine(perSlot) + " bytes");
+      missed(loop,
+             "the loop is not pipelined: shared memory has no room for two turns of " + Twine(perSlot) + " bytes");
     return stages >= 2;
   }
 
@@ -282,10 +287,9 @@ private:
     AccessPattern pattern = accessPattern(load, axisInfo);
     int64_t elementBytes = analysis::sharedElementBytes(type.getElementType());
     dgpu::BufferStoreOp store = storeForWarpgroupDot(load);
-    layout::SharedLayout shared = store   ? store.getBuffer().getType().getLayout().getLayout()
-                                  : isAskedFor
-                                      ? layout::plainShared(tensorShape(load.getResult()), pattern.order,
-                                                            analysis::sharedElementBits(type.getElementType()))
+    layout::SharedLayout shared = store        ? store.getBuffer().getType().getLayout().getLayout()
+                                  : isAskedFor ? layout::plainShared(tensorShape(load.getResult()), pattern.order,
+                                                                     analysis::sharedElementBits(type.getElementType()))
                                   : isRow ? layout::plainShared(tensorShape(load.getResult()), layout::rowMajorOrder(1),
                                                                 analysis::sharedElementBits(type.getElementType()))
                                           : chooseSharedLayout(load, pattern);
@@ -733,7 +737,7 @@ private:
   const analysis::AxisInfoAnalysis &axisInfo;
   const analysis::PointerObjects &objects;
   int64_t limitBytes;
-  bool isAskedFor; ///< By the author, of a loop without dots.
+  bool isAskedFor;            ///< By the author, of a loop without dots.
   analysis::ObjectSet stored; ///< What the loop writes.
   SmallVector<StagedLoad> staged;
   llvm::SetVector<Operation *> slice;

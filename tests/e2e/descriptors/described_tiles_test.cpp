@@ -354,7 +354,8 @@ def kernel(a_ptr, b_ptr, c_ptr, M, N, K, sa, sb, sc, BLOCK: tl.constexpr, DEPTH:
 )";
 
 TEST_F(DescribedProductsOfAnySize, CountTheirTilesTwice) {
-  for (auto [m, n, k] : {std::tuple(130, 77, 150), std::tuple(64, 64, 64), std::tuple(1, 200, 33), std::tuple(300, 129, 64)}) {
+  for (auto [m, n, k] :
+       {std::tuple(130, 77, 150), std::tuple(64, 64, 64), std::tuple(1, 200, 33), std::tuple(300, 129, 64)}) {
     SCOPED_TRACE(fmt::format("{}x{}x{}", m, n, k));
     const auto strideOf = [](int64_t size) { return (size + 15) / 16 * 16; };
     const int64_t sa = strideOf(k), sb = strideOf(n), sc = strideOf(n);

@@ -86,8 +86,9 @@ protected:
     start(1);
     Buffer x = putAs(c.dtype, randomFloats(count, 7, -2, 2, c.dtype)), out = zeros(c.dtype, count);
     const LaunchShape shape = {.grid = {c.kernel == "softmax" ? 3u : 1u, 1, 1}};
-    EXPECT_OK(run(text, c.kernel, shape,
-                  {{x, out, c.rows, c.columns}, {{"BLOCK", int64_t(std::bit_ceil(unsigned(c.columns)))}, {"STAGES", stages}}}));
+    EXPECT_OK(run(
+        text, c.kernel, shape,
+        {{x, out, c.rows, c.columns}, {{"BLOCK", int64_t(std::bit_ceil(unsigned(c.columns)))}, {"STAGES", stages}}}));
     return getFloats(out);
   }
 };
