@@ -1,11 +1,11 @@
 //===- MergeCounters.cpp - Numbers that a loop carries and that are its counter --------------------------------------------------===//
 #include "ditron/transforms/Passes.h"
 
+#include "ditron/transforms/Constants.h"
 #include "ditron/transforms/loops/LoopArguments.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/Matchers.h"
 
 namespace ditron::transforms {
 #define GEN_PASS_DEF_MERGECOUNTERS
@@ -18,19 +18,18 @@ namespace {
 /// The value as a sum of one value, or none, and a constant.
 struct Sum {
   Value term;
-  APInt constant;
+  uint64_t constant = 0;
 
   static Sum of(Value value) {
-    const unsigned width = value.getType().getIntOrFloatBitWidth();
-    APInt number;
-    if (matchPattern(value, m_ConstantInt(&number)))
-      return {Value(), number};
+    if (std::optional<int64_t> number = constantOf(value))
+      return {{}, static_cast<uint64_t>(*number)};
     Operation *op = value.getDefiningOp();
-    if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op) && matchPattern(op->getOperand(1), m_ConstantInt(&number))) {
-      const Sum inner = of(op->getOperand(0));
-      return {inner.term, isa<arith::AddIOp>(op) ? inner.constant + number : inner.constant - number};
-    }
-    return {value, APInt(width, 0)};
+    const std::optional<int64_t> number =
+        isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op) ? constantOf(op->getOperand(1)) : std::nullopt;
+    if (!number)
+      return {value};
+    const Sum inner = of(op->getOperand(0));
+    return {inner.term, isa<arith::AddIOp>(op) ? inner.constant + *number : inner.constant - *number};
   }
   bool operator==(const Sum &other) const { return term == other.term && constant == other.constant; }
 };

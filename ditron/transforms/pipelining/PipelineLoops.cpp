@@ -62,6 +62,7 @@
 #include "ditron/transforms/layouts/LayoutRules.h"
 #include "ditron/transforms/layouts/MemoryLayouts.h"
 #include "ditron/transforms/loops/LoopArguments.h"
+#include "ditron/transforms/loops/LoopResources.h"
 #include "ditron/transforms/pipelining/AccumulatingDots.h"
 #include "ditron/transforms/pipelining/Recomputation.h"
 #include "ditron/transforms/tensor_copies/TensorMaps.h"
@@ -126,19 +127,20 @@ dgpu::BufferStoreOp storeForWarpgroupDot(tile::LoadOp load) {
   return store;
 }
 
+bool hasDots(scf::ForOp loop) {
+  auto find = [](Operation *op) {
+    return isa<tile::DotOp, dgpu::WarpgroupDotOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+  };
+  return loop.getBody()->walk(find).wasInterrupted();
+}
+
 /// Pipelines one loop.
 class LoopPipeliner {
 public:
   LoopPipeliner(scf::ForOp loop, int stages, const analysis::AxisInfoAnalysis &axisInfo,
                 const analysis::PointerObjects &objects, int64_t limitBytes)
       : loop(loop), stages(stages), axisInfo(axisInfo), objects(objects), limitBytes(limitBytes),
-        isAskedFor(loop->hasAttr("tile.num_stages") && !loop.getBody()
-                                                            ->walk([](Operation *op) {
-                                                              return isa<tile::DotOp, dgpu::WarpgroupDotOp>(op)
-                                                                         ? WalkResult::interrupt()
-                                                                         : WalkResult::advance();
-                                                            })
-                                                            .wasInterrupted()) {}
+        isAskedFor(loop->hasAttr("tile.num_stages") && !hasDots(loop)) {}
 
   /// True if something was pipelined; the loop is then a new one.
   bool run() {
@@ -206,9 +208,9 @@ private:
 
   /// Whether the loop may write what the load reads.
   bool isWritten(tile::LoadOp load) const {
-    const analysis::ObjectSet read = objects.of(load.getPtr());
     if (stored == analysis::ObjectSet())
       return false;
+    const analysis::ObjectSet read = objects.of(load.getPtr());
     return read.anywhere || stored.anywhere || llvm::any_of(read.arguments, [&](unsigned argument) {
              return llvm::is_contained(stored.arguments, argument);
            });
@@ -216,19 +218,18 @@ private:
 
   /// Of a loop without dots: no more slots than fit beside what else is in shared memory. False if two do not.
   bool fitSlots() {
-    int64_t perSlot = 0, others = 0, scratch = 0;
+    int64_t perSlot = 0, scratch = 0;
     for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>())
-      if (auto type = dyn_cast<RankedTensorType>(load.getType()); type && isCandidate(load))
+      if (isCandidate(load)) {
+        auto type = cast<RankedTensorType>(load.getType());
         perSlot +=
             llvm::alignTo(type.getNumElements() * analysis::sharedElementBytes(type.getElementType()), bufferAlignment);
+      }
     if (perSlot == 0)
       return false;
-    loop->getParentOfType<func::FuncOp>()->walk([&](Operation *op) {
-      scratch = std::max<int64_t>(scratch, analysis::scratchBytes(op));
-      if (auto buffer = dyn_cast<dgpu::BufferAllocOp>(op))
-        others += llvm::alignTo(buffer.getType().getSlots() * buffer.getType().getSlotBytes(), bufferAlignment);
-    });
-    stages = static_cast<int>(std::min<int64_t>(stages, (limitBytes - others - scratch) / perSlot));
+    loop->getParentOfType<func::FuncOp>()->walk(
+        [&](Operation *op) { scratch = std::max<int64_t>(scratch, analysis::scratchBytes(op)); });
+    stages = static_cast<int>(std::min<int64_t>(stages, (limitBytes - bufferBytesIn(loop) - scratch) / perSlot));
     if (stages < 2)
       missed(loop,
              "the loop is not pipelined: shared memory has no room for two turns of " + Twine(perSlot) + " bytes");
@@ -287,12 +288,11 @@ private:
     AccessPattern pattern = accessPattern(load, axisInfo);
     int64_t elementBytes = analysis::sharedElementBytes(type.getElementType());
     dgpu::BufferStoreOp store = storeForWarpgroupDot(load);
-    layout::SharedLayout shared = store        ? store.getBuffer().getType().getLayout().getLayout()
-                                  : isAskedFor ? layout::plainShared(tensorShape(load.getResult()), pattern.order,
-                                                                     analysis::sharedElementBits(type.getElementType()))
-                                  : isRow ? layout::plainShared(tensorShape(load.getResult()), layout::rowMajorOrder(1),
-                                                                analysis::sharedElementBits(type.getElementType()))
-                                          : chooseSharedLayout(load, pattern);
+    layout::SharedLayout shared = store ? store.getBuffer().getType().getLayout().getLayout()
+                                  : isRow || isAskedFor
+                                      ? layout::plainShared(tensorShape(load.getResult()), pattern.order,
+                                                            analysis::sharedElementBits(type.getElementType()))
+                                      : chooseSharedLayout(load, pattern);
     const DistributedLayout copied = isRow ? rowCopyLayout(load, pattern) : dgpu::layoutOf(type);
     int64_t vector = layout::makeOffsetPlan(copied, shared, 8 * maxAccessBytes).vecElems;
     vector = std::min({vector, pattern.vectorElems, pattern.maskElems});
