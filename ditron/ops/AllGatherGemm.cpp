@@ -119,6 +119,13 @@ UnfusedProduct AllGatherGemm::unfusedProduct(const ProductShape &shape) const {
           .tile = choice.givenTileFor(shape.rows, shape.size, optionValues.depth)};
 }
 
+OverlappedProduct AllGatherGemm::overlappedProduct(const runtime::Rank &rank, const ProductShape &shape) const {
+  return {.problem = unfusedProduct(shape).problem,
+          .tile = tileFor(shape.rows, shape.size),
+          .tailSplits = choice.tailSplitsFor(shape.rows, shape.size, optionValues.depth),
+          .mostBlocks = rank.attributes().multiprocessors};
+}
+
 std::string AllGatherGemm::planText(int64_t rows, int64_t columns) const {
   TensorParallelPlan plan;
   if (usesOneLaunch(rows)) {
@@ -135,6 +142,9 @@ std::string AllGatherGemm::planText(int64_t rows, int64_t columns) const {
   if (scheduleFor(rows, columns) == Schedule::Unfused)
     plan.form = TensorParallelForm::Unfused;
   plan.tile = tileFor(rows, columns);
+  const runtime::Rank &rank = world->rank(world->localRanks().front());
+  if (const std::optional<SplitTail> tail = overlappedProduct(rank, {rows, columns}).tailOn(rank))
+    plan.tailSplits = tail->parts;
   plan.chunks = optionValues.chunksPerRank;
   return plan.text();
 }
@@ -219,8 +229,9 @@ Expected<ProductPlan::Parts> AllGatherGemm::makeParts(runtime::Rank &rank, const
                                       .ownStride = strides.a});
   DITRON_ASSIGN_OR_RETURN(OperandLaunch enter,
                           OperandLaunch::create(*kernels, rank, enterCall(rank, operands, shape), shard));
-  DITRON_ASSIGN_OR_RETURN(OperandLaunch gemm,
-                          OperandLaunch::create(*kernels, rank, gemmCall(rank, operands, shape), product));
+  DITRON_ASSIGN_OR_RETURN(OperandLaunch gemm, overlappedProduct(rank, shape)
+                                                  .launch(*kernels, rank, gemmCall(rank, operands, shape),
+                                                          gemmWorkspace(rank.id()), product));
   using runtime::Lane;
   parts.sequence = runtime::CallSequence(sides[rank.id()]);
   parts.sequence.launch(Lane::Main, enter.call.prepared());
@@ -296,7 +307,6 @@ KernelCall AllGatherGemm::gemmCall(const runtime::Rank &rank, const OperandPoint
   call.kernel = kernelName;
   call.numWarps = tile.numWarps;
   call.numStages = tile.numStages;
-  call.grid = {blocksFor(rank, ceilDivide(m, tile.blockM) * ceilDivide(n, tile.blockN)), 1, 1};
   call.arguments = {{"a_ptr", gathered},
                     {"b_ptr", operands[Operand::B]},
                     {"c_ptr", operands[Operand::Result]},

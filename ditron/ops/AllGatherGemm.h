@@ -16,6 +16,7 @@
 
 #include "ditron/ops/CallWords.h"
 #include "ditron/ops/OneLaunchGather.h"
+#include "ditron/ops/OverlappedTail.h"
 #include "ditron/ops/PlannedProduct.h"
 #include "ditron/ops/UnfusedProduct.h"
 
@@ -86,6 +87,7 @@ private:
   bool isSequence(int64_t rows) const;
   Status makeCollective();
   UnfusedProduct unfusedProduct(const ProductShape &shape) const;
+  OverlappedProduct overlappedProduct(const runtime::Rank &rank, const ProductShape &shape) const;
   TileConfig tileFor(int64_t rows, int64_t columns) const { return choice.tileFor(rows, columns, optionValues.depth); }
   Status allocateOneLaunch();
   ProductTerms terms(int64_t size) const override {

@@ -139,6 +139,15 @@ double tailWaves(const GemmProblem &problem, const GemmPlan &plan, int64_t split
   return turns / parts + (2.5 * turns + 10 * (turns - 1) + 1.5 * parts + 4 / tileSize) / steps;
 }
 
+/// How many waves a product with a split tail takes as long as, and a little more: it must promise more than the model errs. 128x128 has
+/// gained 2 to 8 % where 6 and 11 were promised, and nothing where 3 were.
+double doubtfulWaves(const GemmProblem &problem, const GemmPlan &plan, const SplitTail &tail,
+                     uint32_t multiprocessors) {
+  constexpr double doubt = 1.04;
+  return doubt * (static_cast<double>(tail.wholeTiles) / static_cast<double>(placesOf(plan, multiprocessors)) +
+                  tailWaves(problem, plan, tail.splitTiles, multiprocessors));
+}
+
 double predictedSteps(const GemmProblem &problem, const TileForm &form, uint32_t multiprocessors) {
   const TileConfig &tile = form.plan.tile;
   const int64_t tiles = tilesOf(problem, form.plan);
@@ -154,13 +163,9 @@ double predictedSteps(const GemmProblem &problem, const TileForm &form, uint32_t
       problem.k * sizeOf(problem.dtype) % 128 == 0 && columnsOfB(problem) * sizeOf(problem.dtype) % 128 == 0;
   const double lost = form.lostWhenDeep * (depths + 2 * turns) + (waves > 8 ? form.lostInManyWaves : 0) +
                       (isAligned ? 0 : form.lostWhenUnaligned);
-  if (const std::optional<SplitTail> tail = splitTailOf(problem, form.plan, multiprocessors)) {
-    // It must promise more than the model errs: 128x128 has gained 2 to 8 % where 6 and 11 were promised, and nothing where 3 were.
-    constexpr double doubt = 1.04;
-    const double cutWaves = static_cast<double>(tail->wholeTiles) / static_cast<double>(slots) +
-                            tailWaves(problem, form.plan, tail->splitTiles, multiprocessors);
-    return doubt * cutWaves * (steps / (form.efficiency - lost) + form.fixedSteps);
-  }
+  if (const std::optional<SplitTail> tail = splitTailOf(problem, form.plan, multiprocessors))
+    return doubtfulWaves(problem, form.plan, *tail, multiprocessors) *
+           (steps / (form.efficiency - lost) + form.fixedSteps);
   // Blocks that share a multiprocessor share its rate.
   return waves * form.blocksPerMultiprocessor * (steps / (form.efficiency - lost) + form.fixedSteps);
 }
@@ -234,6 +239,14 @@ uint32_t chooseTailSplits(const GemmProblem &problem, const GemmPlan &plan, uint
         leastWaves = waves, best = split.tailSplits;
     }
   return best;
+}
+
+uint32_t chooseWorthwhileTailSplits(const GemmProblem &problem, GemmPlan plan, uint32_t multiprocessors) {
+  plan.tailSplits = chooseTailSplits(problem, plan, multiprocessors);
+  const std::optional<SplitTail> tail = splitTailOf(problem, plan, multiprocessors);
+  const auto waves =
+      static_cast<double>(ceilDivide(tilesOf(problem, plan), placesOf(plan, multiprocessors)));
+  return tail && doubtfulWaves(problem, plan, *tail, multiprocessors) < waves ? plan.tailSplits : 1;
 }
 
 Expected<GemmPlan> parseGemmPlan(std::string_view text, GemmPlan defaults) {

@@ -275,6 +275,14 @@ UnfusedProduct GemmAllReduce::unfusedProduct(const ProductShape &shape, bool add
           .tile = tables.givenTileFor(shape.rows, optionValues.columns, shape.size)};
 }
 
+OverlappedProduct GemmAllReduce::overlappedProduct(const runtime::Rank &rank, const ProductShape &shape,
+                                                   const Chunks &chunks) const {
+  return {.problem = unfusedProduct(shape).problem,
+          .tile = tileFor(shape.rows),
+          .tailSplits = tables.tailSplitsFor(shape.rows, optionValues.columns, optionValues.depth),
+          .mostBlocks = rank.attributes().multiprocessors - (chunks.count > 1 ? blocksBeside(rank, chunks) : 0)};
+}
+
 std::string GemmAllReduce::planText(int64_t rows) const {
   const AllReduceChoice choice = choiceFor(rows);
   TensorParallelPlan plan = {.form = formOf(choice.form)};
@@ -291,7 +299,12 @@ std::string GemmAllReduce::planText(int64_t rows) const {
   if (choice.form == AllReduceForm::Pushed)
     plan.chunks = pushed->chunksFor(rows, *plan.tile, choice.chunks);
   if (choice.form == AllReduceForm::TwoShot) {
-    plan.chunks = chunksFor(rows, choice).count;
+    const Chunks chunks = chunksFor(rows, choice);
+    const runtime::Rank &rank = world->rank(world->localRanks().front());
+    if (const std::optional<SplitTail> tail =
+            overlappedProduct(rank, {rows, optionValues.depth}, chunks).tailOn(rank))
+      plan.tailSplits = tail->parts;
+    plan.chunks = chunks.count;
     plan.exchangeBlocks = choice.exchangeBlocks;
   }
   return plan.text();
@@ -353,8 +366,9 @@ Expected<ProductPlan::Parts> GemmAllReduce::makeParts(runtime::Rank &rank, const
                                       .resultStride = strides.c});
   const Chunks chunks = chunksFor(rows, choice);
   DITRON_ASSIGN_OR_RETURN(OperandLaunch enter, OperandLaunch::create(*kernels, rank, words.enter(rank), {}));
-  DITRON_ASSIGN_OR_RETURN(OperandLaunch gemm,
-                          OperandLaunch::create(*kernels, rank, gemmCall(rank, operands, shape, chunks), product));
+  DITRON_ASSIGN_OR_RETURN(OperandLaunch gemm, overlappedProduct(rank, shape, chunks)
+                                                  .launch(*kernels, rank, gemmCall(rank, operands, shape, chunks),
+                                                          gemmWorkspace(rank.id()), product));
   auto exchange = [&](Exchange part, uint32_t chunk) {
     return OperandLaunch::create(*kernels, rank, exchangeCall(rank, part, chunk, out, strides.c, chunks),
                                  {{"out_ptr", Operand::Result}});
@@ -469,9 +483,7 @@ void GemmAllReduce::addFetches(const runtime::Rank &rank, const Chunks &chunks, 
 KernelCall GemmAllReduce::gemmCall(const runtime::Rank &rank, const OperandPointers &operands,
                                    const ProductShape &shape, const Chunks &chunks) const {
   const TileConfig tile = tileFor(chunks.rows);
-  const uint32_t multiprocessors = rank.attributes().multiprocessors, id = rank.id();
-  const int64_t tiles = tilesOf(tile, chunks.rows, optionValues.columns);
-  const uint32_t kept = chunks.count > 1 ? blocksBeside(rank, chunks) : 0;
+  const uint32_t id = rank.id();
   // Of a single chunk segments are complete in the order in which they are sent, but for rows of tiles that share a group. Of several, a whole
   // one is sent while the next is computed: each group reads all of B, so that larger ones are faster.
   const int64_t orderedRows = chunks.count > 1 ? chunks.chunkRows : chunks.longestSegment();
@@ -481,9 +493,6 @@ KernelCall GemmAllReduce::gemmCall(const runtime::Rank &rank, const OperandPoint
   call.kernel = kernelName;
   call.numWarps = tile.numWarps;
   call.numStages = tile.numStages;
-  call.grid = {static_cast<uint32_t>(
-                   hasTensorCopies(rank.world().target()) ? std::min<int64_t>(tiles, multiprocessors - kept) : tiles),
-               1, 1};
   call.arguments = {{"a_ptr", operands[Operand::A]},
                     {"b_ptr", operands[Operand::B]},
                     {"partial_ptr", ranks[id]->partial.pointer()},

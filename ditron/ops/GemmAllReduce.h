@@ -18,6 +18,7 @@
 
 #include "ditron/ops/CallWords.h"
 #include "ditron/ops/OneLaunch.h"
+#include "ditron/ops/OverlappedTail.h"
 #include "ditron/ops/PlannedProduct.h"
 #include "ditron/ops/PushedProduct.h"
 #include "ditron/ops/UnfusedProduct.h"
@@ -132,6 +133,7 @@ private:
     return form == AllReduceForm::Unfused && partialType() == optionValues.typeOfResult();
   }
   UnfusedProduct unfusedProduct(const ProductShape &shape, bool addsBias = true) const;
+  OverlappedProduct overlappedProduct(const runtime::Rank &rank, const ProductShape &shape, const Chunks &chunks) const;
   /// Whether some number of rows has a form for which `predicate` holds.
   template <typename Predicate> bool anyForm(const Predicate &predicate) const;
   Chunks chunksFor(int64_t rows, const AllReduceChoice &choice) const;

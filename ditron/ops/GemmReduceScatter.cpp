@@ -179,6 +179,15 @@ UnfusedProduct GemmReduceScatter::unfusedProduct(const ProductShape &shape, bool
           .tile = choice.givenTileFor(shape.rows, optionValues.columns, shape.size)};
 }
 
+OverlappedProduct GemmReduceScatter::overlappedProduct(const runtime::Rank &rank, const ProductShape &shape) const {
+  // Blocks that stay until the end leave places for the sums of nodes.
+  const bool besideSums = nodes && scheduleFor(shape.rows, shape.size) == Schedule::Overlapped;
+  return {.problem = unfusedProduct(shape).problem,
+          .tile = tileFor(shape.rows, shape.size),
+          .tailSplits = choice.tailSplitsFor(shape.rows, optionValues.columns, shape.size),
+          .mostBlocks = rank.attributes().multiprocessors - (besideSums ? NodeSums::blocks(rank) : 0)};
+}
+
 std::string GemmReduceScatter::planText(int64_t rows, int64_t depth) const {
   TensorParallelPlan plan;
   if (usesOneLaunch(rows)) {
@@ -196,6 +205,9 @@ std::string GemmReduceScatter::planText(int64_t rows, int64_t depth) const {
   if (scheduleFor(rows, depth) == Schedule::Unfused)
     plan.form = TensorParallelForm::Unfused;
   plan.tile = tileFor(rows, depth);
+  const runtime::Rank &rank = world->rank(world->localRanks().front());
+  if (const std::optional<SplitTail> tail = overlappedProduct(rank, {rows, depth}).tailOn(rank))
+    plan.tailSplits = tail->parts;
   return plan.text();
 }
 
@@ -242,8 +254,9 @@ Expected<ProductPlan::Parts> GemmReduceScatter::makeParts(runtime::Rank &rank, c
                                       .resultStride = strides.c});
   const Schedule schedule = scheduleFor(rows, depth);
   DITRON_ASSIGN_OR_RETURN(OperandLaunch enter, OperandLaunch::create(*kernels, rank, words.enter(rank), {}));
-  DITRON_ASSIGN_OR_RETURN(OperandLaunch gemm,
-                          OperandLaunch::create(*kernels, rank, gemmCall(rank, operands, shape), factors));
+  DITRON_ASSIGN_OR_RETURN(OperandLaunch gemm, overlappedProduct(rank, shape)
+                                                  .launch(*kernels, rank, gemmCall(rank, operands, shape),
+                                                          gemmWorkspace(rank.id()), factors));
   using runtime::Lane;
   parts.sequence = runtime::CallSequence(ranks[rank.id()]->side);
   parts.sequence.launch(Lane::Main, enter.call.prepared());
@@ -302,11 +315,6 @@ KernelCall GemmReduceScatter::gemmCall(const runtime::Rank &rank, const OperandP
   call.kernel = kernelName;
   call.numWarps = tile.numWarps;
   call.numStages = tile.numStages;
-  // Blocks that stay until the end leave places for the sums of nodes.
-  const uint32_t most = rank.attributes().multiprocessors -
-                        (nodes && scheduleFor(m, k) == Schedule::Overlapped ? NodeSums::blocks(rank) : 0);
-  const int64_t tiles = ceilDivide(m, tile.blockM) * ceilDivide(n, tile.blockN);
-  call.grid = {blocksFor(rank, tiles, most), 1, 1};
   call.arguments = {{"a_ptr", operands[Operand::A]},
                     {"b_ptr", operands[Operand::B]},
                     {"partial_ptr", ranks[rank.id()]->partial.pointer()},

@@ -12,6 +12,7 @@
 #include "ditron/ops/CallWords.h"
 #include "ditron/ops/NodeSums.h"
 #include "ditron/ops/OneLaunch.h"
+#include "ditron/ops/OverlappedTail.h"
 #include "ditron/ops/PlannedProduct.h"
 #include "ditron/ops/PushedProduct.h"
 #include "ditron/ops/UnfusedProduct.h"
@@ -88,6 +89,7 @@ private:
   /// Unfused calls with as many rows for each rank are two launches, the product and a ReduceScatter. Of what all ranks know: they may have other depths.
   bool isSequence(int64_t rows) const;
   UnfusedProduct unfusedProduct(const ProductShape &shape, bool addsBias = true) const;
+  OverlappedProduct overlappedProduct(const runtime::Rank &rank, const ProductShape &shape) const;
   Status makeCollective();
   Status makePushed();
   /// What all ranks find in the tables, though they may have other depths.

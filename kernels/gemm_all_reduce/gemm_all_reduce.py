@@ -18,6 +18,7 @@ from triton_dist.language.extra.language_extra import __syncthreads, atomic_add,
 
 from ..product.product import (activated, can_fetch_ahead, grouped_tile, matmul_tile, matmul_tile_turned, result_columns, scaled_tile,
                                weight_descriptor)
+from ..product.split_tail import complete_sums, item_of_split_tail
 
 
 @triton.jit
@@ -91,12 +92,14 @@ def reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, ga
             tl.store(result + place + tile_rows[:, None] * stride_out + tile_columns[None, :], value, mask=mask)
 
 
-@triton.jit(do_not_specialize=["rank", "bias_columns"])
+@triton.jit(do_not_specialize=["rank", "bias_columns", "whole_tiles", "parts"])
 def gemm_all_reduce(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, M, N, K, stride_a, stride_b, chunk_rows, rank,
                     WORLD_SIZE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_SIZE_M: tl.constexpr, B_TRANSPOSED: tl.constexpr,
                     PRECISION: tl.constexpr, a_scale_ptr=None, b_scale_ptr=None, bias_ptr=None, bias_columns=0,
-                    ROW_SCALES: tl.constexpr = False, COLUMN_SCALES: tl.constexpr = False):
-    """partial = A @ B * scales + bias; opens gate_ptr[chunk, s] when the last tile with rows of segment s of a chunk has been stored."""
+                    ROW_SCALES: tl.constexpr = False, COLUMN_SCALES: tl.constexpr = False, sums_ptr=None, tile_counter_ptr=None,
+                    whole_tiles=0, parts=1):
+    """partial = A @ B * scales + bias; opens gate_ptr[chunk, s] when the last tile with rows of segment s of a chunk has been stored. With
+    sums_ptr the tiles behind whole_tiles are split along K into `parts` (product/split_tail.py)."""
     num_pid_m = tl.cdiv(M, BLOCK_M)
     num_pid_n = tl.cdiv(N, BLOCK_N)
     a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
@@ -105,28 +108,37 @@ def gemm_all_reduce(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, M, N, K, s
     steps = tl.cdiv(K, BLOCK_K)
     tl.assume(steps > 0)
     FETCH_AHEAD: tl.constexpr = can_fetch_ahead(b_ptr.dtype.element_ty, B_TRANSPOSED)
-    for tile in tl.range(tl.program_id(0), num_pid_m * num_pid_n, tl.num_programs(0), warp_specialize=FETCH_AHEAD):
+    split_tiles = num_pid_m * num_pid_n - whole_tiles
+    items = num_pid_m * num_pid_n if sums_ptr is None else whole_tiles + split_tiles * parts
+    for item in tl.range(tl.program_id(0), items, tl.num_programs(0), warp_specialize=FETCH_AHEAD):
+        tile, first, end, piece, split_tile = item, 0, steps, 0, 0
+        if sums_ptr is not None:
+            tile, first, end, piece, split_tile = item_of_split_tail(item, whole_tiles, split_tiles, parts, steps)
         chunk, pid_m, pid_n = chunked_tile(tile, M, num_pid_n, chunk_rows, rank, WORLD_SIZE, BLOCK_M, GROUP_SIZE_M)
-        sums = matmul_tile(a_desc, b_desc, pid_m * BLOCK_M, pid_n * BLOCK_N, 0, steps, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION)
-        value = scaled_tile(sums, pid_m * BLOCK_M, pid_n * BLOCK_N, M, N, a_scale_ptr, 1, b_scale_ptr, bias_ptr, bias_columns, ROW_SCALES,
-                            COLUMN_SCALES, BLOCK_M, BLOCK_N)
-        partial_desc.store([pid_m * BLOCK_M, pid_n * BLOCK_N], value.to(partial_ptr.dtype.element_ty))
+        sums = matmul_tile(a_desc, b_desc, pid_m * BLOCK_M, pid_n * BLOCK_N, first, end, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION)
+        is_complete = True
+        if sums_ptr is not None:
+            sums, is_complete = complete_sums(sums, piece, split_tile, split_tiles, parts, sums_ptr, tile_counter_ptr, 1, BLOCK_M, BLOCK_N)
+        if is_complete:
+            value = scaled_tile(sums, pid_m * BLOCK_M, pid_n * BLOCK_N, M, N, a_scale_ptr, 1, b_scale_ptr, bias_ptr, bias_columns, ROW_SCALES,
+                                COLUMN_SCALES, BLOCK_M, BLOCK_N)
+            partial_desc.store([pid_m * BLOCK_M, pid_n * BLOCK_N], value.to(partial_ptr.dtype.element_ty))
 
-        chunk_start = chunk * chunk_rows
-        rows = min(M - chunk_start, chunk_rows)
-        segment_rows = tl.cdiv(rows, WORLD_SIZE)
-        first_segment = (pid_m * BLOCK_M - chunk_start) // segment_rows
-        last_segment = (min((pid_m + 1) * BLOCK_M - chunk_start, rows) - 1) // segment_rows
-        __syncthreads()
-        segment = first_segment + tid(0)
-        if segment <= last_segment:
-            first_tile = segment * segment_rows // BLOCK_M
-            last_tile = (min((segment + 1) * segment_rows, rows) - 1) // BLOCK_M
-            tiles = (last_tile - first_tile + 1) * num_pid_n
-            word = chunk * WORLD_SIZE + segment
-            done = atomic_add(counter_ptr + word, 1, scope="gpu", semantic="acq_rel")
-            if done == tiles - 1:
-                st(gate_ptr + word, 1, scope="sys", semantic="release")
+            chunk_start = chunk * chunk_rows
+            rows = min(M - chunk_start, chunk_rows)
+            segment_rows = tl.cdiv(rows, WORLD_SIZE)
+            first_segment = (pid_m * BLOCK_M - chunk_start) // segment_rows
+            last_segment = (min((pid_m + 1) * BLOCK_M - chunk_start, rows) - 1) // segment_rows
+            __syncthreads()
+            segment = first_segment + tid(0)
+            if segment <= last_segment:
+                first_tile = segment * segment_rows // BLOCK_M
+                last_tile = (min((segment + 1) * segment_rows, rows) - 1) // BLOCK_M
+                tiles = (last_tile - first_tile + 1) * num_pid_n
+                word = chunk * WORLD_SIZE + segment
+                done = atomic_add(counter_ptr + word, 1, scope="gpu", semantic="acq_rel")
+                if done == tiles - 1:
+                    st(gate_ptr + word, 1, scope="sys", semantic="release")
 
 
 @triton.jit(do_not_specialize=["rank", "chunks"])

@@ -9,20 +9,7 @@ import triton
 import triton.language as tl
 
 from ..product.product import activated, cluster_tile, epilogue_operands, exact_depth, matmul_tile, result_columns, scaled, sum_type, weight_descriptor
-
-
-@triton.jit
-def in_register_order(tile, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    """The elements of an accumulator in a row, so that neighbours are what a thread of a Hopper's warpgroup holds, then what its lanes
-    hold: stores and loads of 16 bytes a thread without a detour through shared memory, which is full of operands."""
-    tile = tl.reshape(tile, (BLOCK_M // 16, 2, 8, BLOCK_N // 8, 4, 2))
-    return tl.reshape(tl.permute(tile, (3, 0, 2, 4, 1, 5)), (BLOCK_M * BLOCK_N,))
-
-
-@triton.jit
-def from_register_order(row, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    row = tl.reshape(row, (BLOCK_N // 8, BLOCK_M // 16, 8, 4, 2, 2))
-    return tl.reshape(tl.permute(row, (1, 4, 2, 0, 3, 5)), (BLOCK_M, BLOCK_N))
+from ..product.split_tail import complete_sums, item_of_split_tail
 
 
 @triton.jit
@@ -39,15 +26,8 @@ def gemm_split_tail(a_ptr, b_ptr, c_ptr, sums_ptr, counter_ptr, M, N, K, stride_
                     B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr, A_POLICY: tl.constexpr = "", B_POLICY: tl.constexpr = "",
                     CLUSTER: tl.constexpr = 1, a_scale_ptr=None, b_scale_ptr=None, bias_ptr=None, bias_columns=0,
                     ROW_SCALES: tl.constexpr = False, COLUMN_SCALES: tl.constexpr = False, ACTIVATION: tl.constexpr = "none"):
-    """As gemm, where the number of tiles would leave the last wave ragged: the tiles behind `whole_tiles` are split along K into `parts`,
-    2 to the number of steps along K.
-
-    The first parts of all these tiles come first, then their second ones: blocks that run at the same time have the same place along K, as
-    in a whole wave, and share what they read in the L2 cache. (Stream-K, arXiv 2301.03598, gives each block an equal run of steps, so that
-    all are somewhere else: measured, docs/bench.md.) Tiles are counted by clusters. Sums of parts go to sums_ptr, fp32 (of int8 operands int32) [parts, tiles,
-    CLUSTER, BLOCK_M * BLOCK_N]. Each block counts itself at counter_ptr, i64 [tiles, CLUSTER]; the last one to come puts it back to zero, for a call of perhaps other parts, and adds the parts of its tile in the order of K, whoever
-    it is: results are the same bits each time, and no block waits for another.
-    """
+    """As gemm, where the number of tiles would leave the last wave ragged: the tiles behind `whole_tiles` are split along K into `parts`
+    (product/split_tail.py, which says what sums_ptr and counter_ptr are)."""
     a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
     b_desc = weight_descriptor(b_ptr, N, K, stride_b, BLOCK_N, BLOCK_K, B_TRANSPOSED)
     c_desc = tl.make_tensor_descriptor(c_ptr, shape=[M, result_columns(N, ACTIVATION)], strides=[stride_c, 1],
@@ -58,18 +38,7 @@ def gemm_split_tail(a_ptr, b_ptr, c_ptr, sums_ptr, counter_ptr, M, N, K, stride_
     split_tiles = tl.cdiv(tiles_m, CLUSTER) * tiles_n - whole_tiles
     for item in tl.range(tl.program_id(0) // CLUSTER, whole_tiles + split_tiles * parts, tl.num_programs(0) // CLUSTER, warp_specialize=True,
                          cluster_blocks=CLUSTER):
-        tile = item
-        piece = item - whole_tiles
-        split_tile = 0  # counted from whole_tiles
-        first = 0
-        end = k_tiles
-        if piece >= 0:
-            split_tile = piece % split_tiles
-            part = piece // split_tiles
-            tile = whole_tiles + split_tile
-            first = part * k_tiles // parts
-            end = (part + 1) * k_tiles // parts
-        tl.assume(first < end)
+        tile, first, end, piece, split_tile = item_of_split_tail(item, whole_tiles, split_tiles, parts, k_tiles)
         tile_m, tile_n = cluster_tile(tile, tiles_m, tiles_n, GROUP_M, CLUSTER)
         row = tile_m * BLOCK_M
         column = tile_n * BLOCK_N
@@ -77,22 +46,9 @@ def gemm_split_tail(a_ptr, b_ptr, c_ptr, sums_ptr, counter_ptr, M, N, K, stride_
                                                      COLUMN_SCALES, BLOCK_M, BLOCK_N)
         accumulator = matmul_tile(a_desc, b_desc, row, column, first, end, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION, A_POLICY,
                                   B_POLICY)
-        is_complete = True
-        if piece >= 0:
-            member = tl.program_id(0) % CLUSTER
-            places = sums_ptr + tl.cast(member, tl.int64) * (BLOCK_M * BLOCK_N) + tl.arange(0, BLOCK_M * BLOCK_N)
-            tl.store(places + tl.cast(piece, tl.int64) * (CLUSTER * BLOCK_M * BLOCK_N), in_register_order(accumulator, BLOCK_M, BLOCK_N))
-            counter = counter_ptr + split_tile * CLUSTER + member
-            come = tl.atomic_add(counter, 1, sem="acq_rel", scope="gpu") + 1
-            is_complete = come == parts
-            if is_complete:
-                tl.store(counter, 0)
-                sum = tl.zeros((BLOCK_M * BLOCK_N,), dtype=sum_type(a_desc.dtype))
-                for other in tl.range(split_tile, split_tiles * parts, split_tiles, loop_unroll_factor=1):
-                    sum += tl.load(places + tl.cast(other, tl.int64) * (CLUSTER * BLOCK_M * BLOCK_N))
-                accumulator = from_register_order(sum, BLOCK_M, BLOCK_N)
+        sums, is_complete = complete_sums(accumulator, piece, split_tile, split_tiles, parts, sums_ptr, counter_ptr, CLUSTER, BLOCK_M, BLOCK_N)
         if is_complete:
-            store_tile(c_desc, accumulator, row, column, a_scales, b_scales, bias, ROW_SCALES, COLUMN_SCALES, ACTIVATION, BLOCK_M, BLOCK_N)
+            store_tile(c_desc, sums, row, column, a_scales, b_scales, bias, ROW_SCALES, COLUMN_SCALES, ACTIVATION, BLOCK_M, BLOCK_N)
 
 
 @triton.jit(do_not_specialize=["bias_columns"])

@@ -16,6 +16,7 @@ import triton_dist.language as dl
 from triton_dist.language.extra.language_extra import __syncthreads, atomic_add, num_threads, st, tid
 
 from ..product.product import activated, can_fetch_ahead, grouped_tile, matmul_tile, result_columns, scaled_tile, weight_descriptor
+from ..product.split_tail import complete_sums, item_of_split_tail
 
 
 @triton.jit
@@ -174,18 +175,18 @@ def swizzle_reduce_scatter(index, M, rows_per_rank, rank, WORLD_SIZE: tl.constex
     return result
 
 
-@triton.jit(do_not_specialize=["rank", "bias_columns"])
+@triton.jit(do_not_specialize=["rank", "bias_columns", "whole_tiles", "parts"])
 def all_gather_gemm(a_ptr, b_ptr, c_ptr, ready_ptr, generation_ptr, M, N, K, stride_a, stride_b, stride_c, rows_per_rank, rows_per_chunk,
                     rank, WORLD_SIZE: tl.constexpr, NUM_NODES: tl.constexpr, CHUNKS: tl.constexpr, BLOCK_M: tl.constexpr,
                     BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_SIZE_M: tl.constexpr,
                     B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr, a_scale_ptr=None, stride_a_scale=1, b_scale_ptr=None,
                     bias_ptr=None, bias_columns=0, ROW_SCALES: tl.constexpr = False, COLUMN_SCALES: tl.constexpr = False,
-                    ACTIVATION: tl.constexpr = "none"):
+                    ACTIVATION: tl.constexpr = "none", sums_ptr=None, tile_counter_ptr=None, whole_tiles=0, parts=1):
     """C = activation(gathered A @ B * scales + bias), each tile as soon as the chunks with its rows have arrived.
 
     A: [M, K] workspace in the symmetric heap, filled by the peers' copy engines, with the scales of its rows between them; ready_ptr:
     [WORLD_SIZE * CHUNKS] signals, one per chunk of a shard, >= generation once the chunk is complete. Program p computes the tiles p,
-    p + num_programs, ...
+    p + num_programs, ... With sums_ptr those behind whole_tiles are split along K into `parts` (product/split_tail.py).
     """
     num_pid_m = tl.cdiv(M, BLOCK_M)
     num_pid_n = tl.cdiv(N, BLOCK_N)
@@ -198,7 +199,12 @@ def all_gather_gemm(a_ptr, b_ptr, c_ptr, ready_ptr, generation_ptr, M, N, K, str
     tl.assume(steps > 0)
     generation = tl.load(generation_ptr)
     FETCH_AHEAD: tl.constexpr = can_fetch_ahead(b_ptr.dtype.element_ty, B_TRANSPOSED)
-    for tile in tl.range(tl.program_id(0), num_pid_m * num_pid_n, tl.num_programs(0), warp_specialize=FETCH_AHEAD):
+    split_tiles = num_pid_m * num_pid_n - whole_tiles
+    items = num_pid_m * num_pid_n if sums_ptr is None else whole_tiles + split_tiles * parts
+    for item in tl.range(tl.program_id(0), items, tl.num_programs(0), warp_specialize=FETCH_AHEAD):
+        tile, first, end, piece, split_tile = item, 0, steps, 0, 0
+        if sums_ptr is not None:
+            tile, first, end, piece, split_tile = item_of_split_tail(item, whole_tiles, split_tiles, parts, steps)
         pid_m, pid_n = grouped_tile(tile, num_pid_m, num_pid_n, GROUP_SIZE_M)
         pid_m = swizzle_all_gather(pid_m, M, rows_per_rank, rank, WORLD_SIZE, NUM_NODES, BLOCK_M)
         first_row = pid_m * BLOCK_M
@@ -208,26 +214,32 @@ def all_gather_gemm(a_ptr, b_ptr, c_ptr, ready_ptr, generation_ptr, M, N, K, str
         token = dl.wait(ready_ptr + first_chunk, last_chunk - first_chunk + 1, "sys", "acquire", waitValue=generation,
                         compare="ge")
         arrived = dl.consume_token(a_desc, token)
-        sums = matmul_tile(arrived, b_desc, first_row, pid_n * BLOCK_N, 0, steps, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION)
-        a_scales = a_scale_ptr
-        if a_scale_ptr is not None:
-            a_scales = dl.consume_token(a_scale_ptr, token)
-        value = scaled_tile(sums, first_row, pid_n * BLOCK_N, M, N, a_scales, stride_a_scale, b_scale_ptr, bias_ptr, bias_columns,
-                            ROW_SCALES, COLUMN_SCALES, BLOCK_M, BLOCK_N)
-        result = activated(value, ACTIVATION, BLOCK_M, BLOCK_N)
-        c_desc.store([first_row, pid_n * RESULT_N], result.to(c_ptr.dtype.element_ty))
+        sums = matmul_tile(arrived, b_desc, first_row, pid_n * BLOCK_N, first, end, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION)
+        is_complete = True
+        if sums_ptr is not None:
+            sums, is_complete = complete_sums(sums, piece, split_tile, split_tiles, parts, sums_ptr, tile_counter_ptr, 1, BLOCK_M, BLOCK_N)
+        if is_complete:
+            a_scales = a_scale_ptr
+            if a_scale_ptr is not None:
+                a_scales = dl.consume_token(a_scale_ptr, token)
+            value = scaled_tile(sums, first_row, pid_n * BLOCK_N, M, N, a_scales, stride_a_scale, b_scale_ptr, bias_ptr, bias_columns,
+                                ROW_SCALES, COLUMN_SCALES, BLOCK_M, BLOCK_N)
+            result = activated(value, ACTIVATION, BLOCK_M, BLOCK_N)
+            c_desc.store([first_row, pid_n * RESULT_N], result.to(c_ptr.dtype.element_ty))
 
 
-@triton.jit(do_not_specialize=["rank", "bias_columns"])
+@triton.jit(do_not_specialize=["rank", "bias_columns", "whole_tiles", "parts"])
 def gemm_reduce_scatter(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, M, N, K, stride_a, stride_b, rows_per_rank, rank,
                         WORLD_SIZE: tl.constexpr, NUM_NODES: tl.constexpr, BLOCK_M: tl.constexpr,
                         BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_SIZE_M: tl.constexpr,
                         B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr, a_scale_ptr=None, b_scale_ptr=None, bias_ptr=None,
-                        bias_columns=0, ROW_SCALES: tl.constexpr = False, COLUMN_SCALES: tl.constexpr = False):
+                        bias_columns=0, ROW_SCALES: tl.constexpr = False, COLUMN_SCALES: tl.constexpr = False, sums_ptr=None,
+                        tile_counter_ptr=None, whole_tiles=0, parts=1):
     """partial = A @ B * scales + bias; opens gate_ptr[s] when the last tile with rows of segment s has been stored.
 
     Segment s is the rows of rank s's result. Several tiles share a segment: each is counted, and the block that completes
-    the count opens the gate, for which the copy stream waits. Program p computes the tiles p, p + num_programs, ...
+    the count opens the gate, for which the copy stream waits. Program p computes the tiles p, p + num_programs, ... With sums_ptr those behind
+    whole_tiles are split along K into `parts` (product/split_tail.py).
     """
     num_pid_m = tl.cdiv(M, BLOCK_M)
     num_pid_n = tl.cdiv(N, BLOCK_N)
@@ -237,25 +249,34 @@ def gemm_reduce_scatter(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, M, N, 
     steps = tl.cdiv(K, BLOCK_K)
     tl.assume(steps > 0)
     FETCH_AHEAD: tl.constexpr = can_fetch_ahead(b_ptr.dtype.element_ty, B_TRANSPOSED)
-    for tile in tl.range(tl.program_id(0), num_pid_m * num_pid_n, tl.num_programs(0), warp_specialize=FETCH_AHEAD):
+    split_tiles = num_pid_m * num_pid_n - whole_tiles
+    items = num_pid_m * num_pid_n if sums_ptr is None else whole_tiles + split_tiles * parts
+    for item in tl.range(tl.program_id(0), items, tl.num_programs(0), warp_specialize=FETCH_AHEAD):
+        tile, first, end, piece, split_tile = item, 0, steps, 0, 0
+        if sums_ptr is not None:
+            tile, first, end, piece, split_tile = item_of_split_tail(item, whole_tiles, split_tiles, parts, steps)
         pid_m, pid_n = grouped_tile(tile, num_pid_m, num_pid_n, GROUP_SIZE_M)
         pid_m = swizzle_reduce_scatter(pid_m, M, rows_per_rank, rank, WORLD_SIZE, NUM_NODES, BLOCK_M)
-        sums = matmul_tile(a_desc, b_desc, pid_m * BLOCK_M, pid_n * BLOCK_N, 0, steps, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION)
-        value = scaled_tile(sums, pid_m * BLOCK_M, pid_n * BLOCK_N, M, N, a_scale_ptr, 1, b_scale_ptr, bias_ptr, bias_columns, ROW_SCALES,
-                            COLUMN_SCALES, BLOCK_M, BLOCK_N)
-        partial_desc.store([pid_m * BLOCK_M, pid_n * BLOCK_N], value.to(partial_ptr.dtype.element_ty))
+        sums = matmul_tile(a_desc, b_desc, pid_m * BLOCK_M, pid_n * BLOCK_N, first, end, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION)
+        is_complete = True
+        if sums_ptr is not None:
+            sums, is_complete = complete_sums(sums, piece, split_tile, split_tiles, parts, sums_ptr, tile_counter_ptr, 1, BLOCK_M, BLOCK_N)
+        if is_complete:
+            value = scaled_tile(sums, pid_m * BLOCK_M, pid_n * BLOCK_N, M, N, a_scale_ptr, 1, b_scale_ptr, bias_ptr, bias_columns, ROW_SCALES,
+                                COLUMN_SCALES, BLOCK_M, BLOCK_N)
+            partial_desc.store([pid_m * BLOCK_M, pid_n * BLOCK_N], value.to(partial_ptr.dtype.element_ty))
 
-        first_segment = pid_m * BLOCK_M // rows_per_rank
-        last_segment = (min((pid_m + 1) * BLOCK_M, M) - 1) // rows_per_rank
-        __syncthreads()
-        segment = first_segment + tid(0)
-        if segment <= last_segment:
-            first_tile = segment * rows_per_rank // BLOCK_M
-            last_tile = (min((segment + 1) * rows_per_rank, M) - 1) // BLOCK_M
-            tiles = (last_tile - first_tile + 1) * num_pid_n
-            done = atomic_add(counter_ptr + segment, 1, scope="gpu", semantic="acq_rel")
-            if done == tiles - 1:
-                st(gate_ptr + segment, 1, scope="sys", semantic="release")
+            first_segment = pid_m * BLOCK_M // rows_per_rank
+            last_segment = (min((pid_m + 1) * BLOCK_M, M) - 1) // rows_per_rank
+            __syncthreads()
+            segment = first_segment + tid(0)
+            if segment <= last_segment:
+                first_tile = segment * rows_per_rank // BLOCK_M
+                last_tile = (min((segment + 1) * rows_per_rank, M) - 1) // BLOCK_M
+                tiles = (last_tile - first_tile + 1) * num_pid_n
+                done = atomic_add(counter_ptr + segment, 1, scope="gpu", semantic="acq_rel")
+                if done == tiles - 1:
+                    st(gate_ptr + segment, 1, scope="sys", semantic="release")
 
 
 @triton.jit(do_not_specialize=["rank"])

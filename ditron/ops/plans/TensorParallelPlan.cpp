@@ -62,6 +62,8 @@ std::string TensorParallelPlan::text() const {
                         tile->numStages);
     text += isOneLaunch(form) ? fmt::format(" splits {}", splits) : fmt::format(" group {}", tile->groupM);
   }
+  if (tailSplits)
+    text += fmt::format(" tail-splits {}", tailSplits);
   if (chunks)
     text += fmt::format(" chunks {}", chunks);
   if (exchangeBlocks)
@@ -101,6 +103,8 @@ Expected<TensorParallelPlan> parseTensorParallelPlan(std::string_view op, std::s
     DITRON_RETURN_IF_ERROR(words.number("chunks", 1, op == "ag_gemm" ? 64 : mostChunks, plan.chunks));
   if (plan.form == Form::TwoShot)
     DITRON_RETURN_IF_ERROR(words.number("exchange_blocks", 1, mostBlocks, plan.exchangeBlocks));
+  if (plan.form == Form::Overlapped || plan.form == Form::TwoShot)
+    DITRON_RETURN_IF_ERROR(words.number("tail-splits", 1, 64, plan.tailSplits));
   DITRON_RETURN_IF_ERROR(words.finish());
   return plan;
 }
@@ -178,6 +182,11 @@ std::vector<OneLaunchRows> TensorParallelChoice::oneLaunchTiles(const PlanSizes 
 
 TileConfig TensorParallelChoice::tileFor(int64_t m, int64_t n, int64_t k) const {
   return tileOf(planFor(knownSizes(m, n, k)), m, n, k);
+}
+
+uint32_t TensorParallelChoice::tailSplitsFor(int64_t m, int64_t n, int64_t k) const {
+  const std::optional<TensorParallelPlan> plan = planFor(knownSizes(m, n, k));
+  return plan ? plan->tailSplits : 0;
 }
 
 std::optional<TileConfig> TensorParallelChoice::givenTileFor(int64_t m, int64_t n, int64_t k) const {

@@ -3,6 +3,7 @@
 // The words of tables and of `ditron bench ag_gemm|gemm_rs|gemm_ar --plan`: a form, then what of it is not the library's choice:
 //
 //   overlapped 128x256x64 warps 8 stages 3 group 4 chunks 2          ag_gemm, gemm_rs: copies beside a product whose tiles wait
+//   overlapped tail-splits 4                                         the same; a ragged last wave's tiles in four parts along K
 //   unfused 128x128x64 warps 8 stages 5 group 8                      all three
 //   one_launch 16x64x128 warps 4 stages 5 splits 2                   ag_gemm, gemm_rs: few rows
 //   one_shot 16x64x128 warps 4 stages 5 splits 2                     gemm_ar: few rows; fused_two_shot alike
@@ -35,6 +36,7 @@ struct TensorParallelPlan {
   uint32_t splits = 1;                           ///< Of the forms of one launch, with a tile: OneLaunchTile.
   uint32_t chunks = 0; ///< ag_gemm: signals of a shard; gemm_ar by two_shot, pushed: parts of the rows. 0: not said.
   uint32_t exchangeBlocks = 0; ///< two_shot; 0: by the GPU.
+  uint32_t tailSplits = 0;     ///< overlapped, two_shot: parts of the last wave's tiles, 1: whole ones; 0: not said.
 
   bool operator==(const TensorParallelPlan &) const = default;
   /// As it is read.
@@ -110,6 +112,8 @@ public:
   TileConfig tileFor(int64_t m, int64_t n, int64_t k) const;
   /// The same if it is given, by the options, a plan or a table; unfused calls have no other tile than the product by itself.
   std::optional<TileConfig> givenTileFor(int64_t m, int64_t n, int64_t k) const;
+  /// TensorParallelPlan::tailSplits of those; 0 where no plan says it.
+  uint32_t tailSplitsFor(int64_t m, int64_t n, int64_t k) const;
   /// That of tileFor, of a call with a plan that has been found already.
   TileConfig tileOf(const std::optional<TensorParallelPlan> &plan, int64_t m, int64_t n, int64_t k) const;
 

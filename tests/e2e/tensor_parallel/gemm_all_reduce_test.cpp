@@ -36,6 +36,7 @@ struct Problem {
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
   ops::TileConfig tile = smallTile;
   std::optional<ops::OneLaunchTile> oneLaunchTile = std::nullopt;
+  uint32_t tailSplits = 0;    ///< Of two-shot calls; 0: as the library chooses.
   bool unequalDepths = false; ///< Rank r has k + 7 * r.
   uint64_t seed = 1;
   std::optional<uint32_t> slowRank = std::nullopt;
@@ -54,6 +55,11 @@ struct Problem {
     options.tile = tile;
     options.chunks = chunks;
     options.oneLaunchTile = oneLaunchTile;
+    if (tailSplits)
+      options.plan = ops::TensorParallelPlan{.form = ops::TensorParallelForm::TwoShot,
+                                             .tile = tile,
+                                             .chunks = std::max(chunks, 1u),
+                                             .tailSplits = tailSplits};
     return options;
   }
 };
@@ -337,6 +343,19 @@ std::vector<Problem> pushedProblems() {
 }
 INSTANTIATE_TEST_SUITE_P(Pushed, GemmAllReduceOperatorResults, testing::ValuesIn(pushedProblems()),
                          [](const auto &info) { return std::string(info.param.name) + "_pushed"; });
+
+/// And with the tiles of the last wave in two to five parts.
+std::vector<Problem> tailProblems() {
+  std::vector<Problem> tails;
+  for (Problem each : problems)
+    if (each.form == twoShot && each.dtype != DataType::F32 && !each.partialType) {
+      each.tailSplits = 2 + tails.size() % 4;
+      tails.push_back(each);
+    }
+  return tails;
+}
+INSTANTIATE_TEST_SUITE_P(Tails, GemmAllReduceOperatorResults, testing::ValuesIn(tailProblems()),
+                         [](const auto &info) { return std::string(info.param.name) + "_tail"; });
 
 /// All forms have the same bits where they round alike, whatever the interleaving: one order of ranks, one rounding of each part.
 TEST_F(GemmAllReduceOperator, EverySeedAndFormGivesTheSameBits) {

@@ -37,6 +37,16 @@ struct Problem {
   Schedule schedule = Schedule::Overlapped;
   int64_t oneLaunchRows = 0;
   uint32_t pushedChunks = 0; ///< Of GEMM+ReduceScatter by PushedProduct; 0: as the schedule says.
+  uint32_t tailSplits = 0;   ///< Of overlapped calls; 0: as the options say.
+
+  std::optional<ops::TensorParallelPlan> plan() const {
+    using ops::TensorParallelForm;
+    if (pushedChunks)
+      return ops::TensorParallelPlan{.form = TensorParallelForm::Pushed, .chunks = pushedChunks};
+    if (tailSplits)
+      return ops::TensorParallelPlan{.form = TensorParallelForm::Overlapped, .tile = tile, .tailSplits = tailSplits};
+    return std::nullopt;
+  }
 };
 
 void PrintTo(const Problem &p, std::ostream *stream) { *stream << p.name; }
@@ -57,6 +67,13 @@ protected:
     WorldOptions options = seeded(p.seed, p.slowRank, 5);
     options.trace = true;
     start(p.ranks, options);
+  }
+  /// Tails that are asked for are split: by tensor copies, where there are several steps and the last wave is ragged.
+  void expectTail(const Problem &p, const std::string &plan) {
+    const int64_t tiles = ops::ceilDivide(p.m, p.tile.blockM) * ops::ceilDivide(p.n, p.tile.blockN);
+    if (p.tailSplits && p.nodes == 1 && p.n % 8 == 0 && p.k % 8 == 0 && p.k > p.tile.blockK &&
+        tiles % world().rank(0).attributes().multiprocessors != 0)
+      EXPECT_THAT(plan, HasSubstr(" tail-splits "));
   }
   std::vector<std::byte> bitsOf(const Buffer &buffer) {
     std::vector<std::byte> bytes(buffer.bytes());
@@ -98,7 +115,10 @@ std::vector<std::vector<std::byte>> Operators::runAllGatherGemm(const Problem &w
                                         .precision = p.precision,
                                         .schedule = p.schedule,
                                         .tile = p.tile,
-                                        .oneLaunchRows = p.oneLaunchRows});
+                                        .oneLaunchRows = p.oneLaunchRows,
+                                        .plan = p.plan()});
+  if (created.isOk())
+    expectTail(p, created->planText(p.m, p.n));
   EXPECT_OK(created);
   if (!created.isOk())
     return {};
@@ -138,9 +158,6 @@ std::vector<std::vector<std::byte>> Operators::runAllGatherGemm(const Problem &w
 std::vector<std::vector<std::byte>> Operators::runGemmReduceScatter(const Problem &wanted) {
   const Problem p = onTarget(wanted);
   startFor(p);
-  std::optional<ops::TensorParallelPlan> plan;
-  if (p.pushedChunks)
-    plan = ops::TensorParallelPlan{.form = ops::TensorParallelForm::Pushed, .chunks = p.pushedChunks};
   auto created = GemmReduceScatter::create(world(), sharedJit(),
                                            {.dtype = p.dtype,
                                             .maxRows = p.m,
@@ -150,7 +167,9 @@ std::vector<std::vector<std::byte>> Operators::runGemmReduceScatter(const Proble
                                             .schedule = p.schedule,
                                             .tile = p.tile,
                                             .oneLaunchRows = p.oneLaunchRows,
-                                            .plan = plan});
+                                            .plan = p.plan()});
+  if (created.isOk())
+    expectTail(p, created->planText(p.m, p.k));
   EXPECT_OK(created);
   if (!created.isOk())
     return {};
@@ -267,6 +286,29 @@ std::vector<Problem> pushedProblems() {
   return pushed;
 }
 INSTANTIATE_TEST_SUITE_P(Problems, PushedResults, testing::ValuesIn(pushedProblems()),
+                         [](const auto &info) { return info.param.name; });
+
+/// The same calls with the tiles of the last wave in two to five parts.
+class TailResults : public OperatorResults {
+protected:
+  void SetUp() override {
+    if (!hasTensorCopies(sharedJit().target()))
+      GTEST_SKIP() << "needs tensor copies";
+  }
+};
+TEST_P(TailResults, AllGatherGemmIsRight) { runAllGatherGemm(GetParam()); }
+TEST_P(TailResults, GemmReduceScatterIsRight) { runGemmReduceScatter(GetParam()); }
+std::vector<Problem> tailProblems() {
+  std::vector<Problem> tails;
+  for (Problem each : problems)
+    if (each.oneLaunchRows == 0 && each.dtype != DataType::F32) {
+      each.tailSplits = 2 + tails.size() % 4;
+      tails.push_back(each);
+    }
+  tails.push_back({.name = "deep", .m = 330, .n = 104, .k = 392, .seed = 5, .slowRank = 2, .calls = 5, .tailSplits = 12});
+  return tails;
+}
+INSTANTIATE_TEST_SUITE_P(Problems, TailResults, testing::ValuesIn(tailProblems()),
                          [](const auto &info) { return info.param.name; });
 
 /// The whole shape that the issue names, on every rank: M=997*8, N=300, K=130.
