@@ -26,15 +26,15 @@ Status CompileOptions::check() const {
         fmt::format("num_warps is {}: it must be a power of 2 from 1 to {}", numWarps, mostWarps));
   if (numStages < 1 || numStages > 16)
     return invalidArgument(fmt::format("num_stages is {}; accepted are 1 to 16", numStages));
-  if (residentBlocks < 1 || residentBlocks > 32)
-    return invalidArgument(fmt::format("{} blocks on a multiprocessor; accepted are 1 to 32", residentBlocks));
+  if (residentBlocks && (*residentBlocks < 1 || *residentBlocks > 32))
+    return invalidArgument(fmt::format("{} blocks on a multiprocessor; accepted are 1 to 32", *residentBlocks));
   return Status::ok();
 }
 
 std::string CompileOptions::key() const {
   Expected<TargetName> name = parseTargetName(target);
   return fmt::format("{};warps={};stages={};{}{}{}", name.isOk() ? name->text : target, numWarps, numStages,
-                     residentBlocks > 1 ? fmt::format("resident={};", residentBlocks) : "", debug ? "debug;" : "",
+                     residentBlocks ? fmt::format("resident={};", *residentBlocks) : "", debug ? "debug;" : "",
                      knobs.codeKey());
 }
 

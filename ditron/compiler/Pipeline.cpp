@@ -181,9 +181,9 @@ void annotateModule(mlir::ModuleOp module, const CompileOptions &options, target
     module->setAttr(dgpu::wgmmaAttrName, builder.getUnitAttr());
     module->setAttr(dgpu::tmaAttrName, builder.getUnitAttr());
   }
-  if (options.residentBlocks > 1)
+  if (options.residentBlocks)
     module->setAttr(dgpu::residentBlocksAttrName,
-                    builder.getI32IntegerAttr(static_cast<int32_t>(options.residentBlocks)));
+                    builder.getI32IntegerAttr(static_cast<int32_t>(*options.residentBlocks)));
   if (options.knobs.boundWaits)
     module->setAttr(dgpu::boundWaitsAttrName, builder.getUnitAttr());
   if (options.knobs.traceGpu)

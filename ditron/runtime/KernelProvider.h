@@ -31,8 +31,9 @@ struct LaunchOptions {
   std::optional<uint32_t> numStages; ///< The same, else 3.
   bool debug = false;                ///< Assertions of kernels and integer overflow are checked.
   /// For so many blocks a multiprocessor of a GPU shall have registers at once. With one, the compiler spends as many as loads that are on
-  /// their way together can use; with more it spares them.
-  uint32_t residentBlocks = 1;
+  /// their way together can use; with more it spares them. Unset: one, but without products of tiles, where other warps must hide what loads take, as
+  /// many as make up half of a multiprocessor's threads, if they need no more memory for what registers do not hold.
+  std::optional<uint32_t> residentBlocks = std::nullopt;
   /// The configuration of the kernel's @triton.autotune, counted from 0. Unset: the first that can be compiled, unless the
   /// arguments give one of the parameters that configurations set.
   std::optional<uint32_t> config = std::nullopt;

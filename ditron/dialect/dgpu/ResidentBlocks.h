@@ -1,7 +1,7 @@
 //===- ResidentBlocks.h - For how many blocks a multiprocessor shall have registers ---------------------------*- C++ -*-===//
 //
 // dgpu.resident_blocks of a module. Callers ask for it; where warps give registers to others, dgpu-specialize-warps decides, for it divides
-// what a block has.
+// what a block has. Where nobody says it, it is one of kernels that multiply tiles; of others whoever loads the code may choose.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_DIALECT_DGPU_RESIDENTBLOCKS_H

@@ -15,7 +15,17 @@ namespace ditron::cuda {
 namespace {
 /// Without an attribute a kernel may have this much dynamic shared memory.
 constexpr uint64_t plainSharedBytes = 48 << 10;
+/// With so many threads on a multiprocessor loads hide each other well enough: half of what it can hold.
+constexpr uint32_t enoughThreads = 1024;
 } // namespace
+
+std::optional<std::string> withResidentBlocks(std::string_view ptx, uint32_t blocks) {
+  const size_t size = ptx.find(".reqntid");
+  if (size == ptx.npos || ptx.find(".minnctapersm") != ptx.npos || ptx.find(".maxnreg") != ptx.npos)
+    return std::nullopt;
+  const size_t lineEnd = ptx.find('\n', size);
+  return fmt::format("{}\n.minnctapersm {}{}", ptx.substr(0, lineEnd), blocks, ptx.substr(std::min(lineEnd, ptx.size())));
+}
 
 bool readsWhatOthersWrite(std::string_view ptx) {
   for (std::string_view word : {"ld.acquire", "ld.relaxed", "ld.volatile", "ld.mmio", "atom."})
@@ -30,6 +40,8 @@ KernelCache::~KernelCache() {
   ContextScope scope(*driver, context);
   for (const auto &[identity, loaded] : kernels)
     driver->moduleUnload(loaded.module);
+  for (ModuleRef module : unused)
+    driver->moduleUnload(module);
   if (streamModule)
     driver->moduleUnload(streamModule);
 }
@@ -114,6 +126,58 @@ bool KernelCache::waitsByItself(const runtime::Kernel &kernel) {
   return found != kernels.end() && found->second.waitsByItself;
 }
 
+Expected<KernelCache::Code> KernelCache::loadCode(const runtime::Kernel &kernel, const std::string &ptx) {
+  const Artifact &artifact = kernel.artifact();
+  Code code;
+  DITRON_ASSIGN_OR_RETURN(code.module, loadModule(kernel.name(), ptx));
+  Expected<FunctionRef> function = findFunction(code.module, kernel.name(), artifact.entrySymbol.c_str());
+  Status status = function.status();
+  if (status.isOk() && artifact.sharedBytes > plainSharedBytes)
+    status = driver->check(driver->functionSetAttribute(*function, FunctionAttribute::MaxDynamicSharedBytes,
+                                                        static_cast<int>(artifact.sharedBytes)),
+                           fmt::format("kernel '{}' cannot have {} bytes of shared memory on {}", kernel.name(),
+                                       artifact.sharedBytes, gpuName));
+  if (!status.isOk()) {
+    driver->moduleUnload(code.module);
+    return status;
+  }
+  code.function = *function;
+  return code;
+}
+
+uint32_t KernelCache::residentBlocksOf(const runtime::Kernel &kernel, FunctionRef function) const {
+  int blocks = 0;
+  const Result result = driver->occupancyBlocksPerMultiprocessor(
+      &blocks, function, static_cast<int>(kernel.threadsPerBlock()), kernel.artifact().sharedBytes);
+  return result == success ? static_cast<uint32_t>(std::max(blocks, 1)) : 1;
+}
+
+Expected<KernelCache::Code> KernelCache::loadCode(const runtime::Kernel &kernel) {
+  const std::string &ptx = kernel.image().code;
+  const std::optional<std::string> one = withResidentBlocks(ptx, 1);
+  DITRON_ASSIGN_OR_RETURN(Code code, loadCode(kernel, one.value_or(ptx)));
+  if (!one)
+    return code;
+  auto localBytes = [&](FunctionRef function) {
+    int bytes = 0;
+    return driver->functionGetAttribute(&bytes, FunctionAttribute::LocalBytes, function) == success ? bytes : 0;
+  };
+  for (uint32_t blocks = residentBlocksOf(kernel, code.function); blocks * kernel.threadsPerBlock() < enoughThreads;) {
+    const Expected<Code> next = loadCode(kernel, *withResidentBlocks(ptx, blocks + 1));
+    if (!next.isOk())
+      break;
+    // Shared memory may leave no place, and what registers do not hold goes through memory.
+    const uint32_t placed = residentBlocksOf(kernel, next->function);
+    const bool isBetter = placed > blocks && localBytes(next->function) <= localBytes(code.function);
+    unused.push_back(isBetter ? code.module : next->module);
+    if (!isBetter)
+      break;
+    code = *next;
+    blocks = placed;
+  }
+  return code;
+}
+
 Expected<FunctionRef> KernelCache::function(const runtime::Kernel &kernel, bool *isNew) {
   std::lock_guard lock(loading);
   if (FunctionRef found = find(kernel))
@@ -124,24 +188,12 @@ Expected<FunctionRef> KernelCache::function(const runtime::Kernel &kernel, bool 
         fmt::format("kernel '{}' is compiled for {} and cannot run on {}", kernel.name(), artifact.target, gpuName));
   Loaded loaded;
   loaded.kernel = kernel;
-  DITRON_ASSIGN_OR_RETURN(loaded.module, loadModule(kernel.name(), kernel.image().code));
-  Expected<FunctionRef> function = findFunction(loaded.module, kernel.name(), artifact.entrySymbol.c_str());
-  Status status = function.status();
-  if (status.isOk() && artifact.sharedBytes > plainSharedBytes)
-    status = driver->check(driver->functionSetAttribute(*function, FunctionAttribute::MaxDynamicSharedBytes,
-                                                        static_cast<int>(artifact.sharedBytes)),
-                           fmt::format("kernel '{}' cannot have {} bytes of shared memory on {}", kernel.name(),
-                                       artifact.sharedBytes, gpuName));
-  if (!status.isOk()) {
-    driver->moduleUnload(loaded.module);
-    return status;
-  }
-  reserveStack(*function);
-  loaded.function = *function;
-  if (int blocks = 0; artifact.loopsOverPrograms && driver->occupancyBlocksPerMultiprocessor(
-                                                        &blocks, *function, static_cast<int>(kernel.threadsPerBlock()),
-                                                        artifact.sharedBytes) == success)
-    loaded.blocksPerMultiprocessor = static_cast<uint32_t>(std::max(blocks, 1));
+  DITRON_ASSIGN_OR_RETURN(const Code code, loadCode(kernel));
+  reserveStack(code.function);
+  loaded.module = code.module;
+  loaded.function = code.function;
+  if (artifact.loopsOverPrograms)
+    loaded.blocksPerMultiprocessor = residentBlocksOf(kernel, code.function);
   loaded.mayWait = artifact.codeKind != ArtifactCode::Ptx || readsWhatOthersWrite(kernel.image().code);
   loaded.waitsByItself =
       artifact.codeKind == ArtifactCode::Ptx && kernel.image().code.find("griddepcontrol.wait") != std::string::npos;
@@ -151,7 +203,7 @@ Expected<FunctionRef> KernelCache::function(const runtime::Kernel &kernel, bool 
   }
   if (isNew)
     *isNew = true;
-  return *function;
+  return code.function;
 }
 
 Expected<FunctionRef> KernelCache::streamFunction(const char *name) {

@@ -14,12 +14,17 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
+#include <vector>
 
 namespace ditron::cuda {
 
 /// Whether code reads words of which others may change the value meanwhile: what a loop that waits for another kernel cannot do
 /// without. Volatile and ordered loads and atomics count; polls of mbarriers do not, which only the block's own copies complete.
 bool readsWhatOthersWrite(std::string_view ptx);
+
+/// The code with registers for so many blocks of its kernel on a multiprocessor; none where it says already how many there shall be.
+std::optional<std::string> withResidentBlocks(std::string_view ptx, uint32_t blocks);
 
 class KernelCache {
 public:
@@ -53,6 +58,15 @@ private:
     bool isReady = false, mayWait = true, waitsByItself = false;
     uint32_t blocksPerMultiprocessor = 1;
   };
+  struct Code {
+    ModuleRef module = nullptr;
+    FunctionRef function = nullptr; ///< The module's entry.
+  };
+  /// Loads the kernel's code, of which `ptx` is what the driver gets.
+  Expected<Code> loadCode(const runtime::Kernel &kernel, const std::string &ptx);
+  /// The kernel's code, with as many resident blocks as LaunchOptions::residentBlocks says where nobody has said it.
+  Expected<Code> loadCode(const runtime::Kernel &kernel);
+  uint32_t residentBlocksOf(const runtime::Kernel &kernel, FunctionRef function) const;
   Expected<ModuleRef> loadModule(std::string_view name, const std::string &ptx);
   void reserveStack(FunctionRef function);
   Expected<FunctionRef> findFunction(ModuleRef module, std::string_view name, const char *symbol);
@@ -63,6 +77,7 @@ private:
   std::mutex loading; ///< One load at a time. Taken before `mutex`, which is never held while the driver loads.
   std::mutex mutex;   ///< For `kernels`.
   std::map<const void *, Loaded> kernels; ///< By Kernel::identity.
+  std::vector<ModuleRef> unused; ///< Code with other registers than what runs. Unloading may wait for kernels, as loading may.
   ModuleRef streamModule = nullptr;
   std::map<std::string, FunctionRef, std::less<>> streamFunctions;
   bool abandoned = false;

@@ -6,9 +6,11 @@
 #include "CudaTest.h"
 
 #include "ditron/runtime/cuda/CudaDevice.h"
+#include "ditron/runtime/cuda/KernelCache.h"
 
 #include <algorithm>
 #include <cstring>
+#include <fmt/format.h>
 #include <thread>
 
 using namespace ditron;
@@ -18,6 +20,13 @@ using testing::HasSubstr;
 using testing::Not;
 
 namespace {
+
+int count(const std::string &calls, const std::string &name) {
+  int times = 0;
+  for (size_t at = 0; (at = calls.find(name + "\n", at)) != std::string::npos; ++at)
+    times += at == 0 || calls[at - 1] == '\n';
+  return times;
+}
 
 Kernel meetKernel() {
   return makeKernel("meet", {{"theirs", "*i64", 8, 1}, {"own", "*i64", 8, 1}}, 0, waitingPtx("meet", 2));
@@ -122,6 +131,30 @@ TEST(CudaLoad, StacksAreThereBeforeTheFirstLaunch) {
   ASSERT_TRUE(ok(world->synchronize()));
 }
 
+/// The driver's compiler is asked for more blocks until it has too few registers for them.
+TEST(CudaLoad, KernelsThatSayNothingGetAsManyBlocksAsRegistersAllow) {
+  const std::string_view wide = ".version 8.0\n.target sm_90a\n.visible .entry wide(.param .u64 p0, .param .u64 view)\n"
+                                ".reqntid 256\n{}{{ ret; }}\n";
+  for (const auto &[directive, loads] : {std::pair("", 3), std::pair(".minnctapersm 1\n", 1), std::pair(".maxnreg 80\n", 1)}) {
+    auto world = makeWorld(1);
+    const Kernel kernel =
+        makeKernel("wide", {{"p0", "*i64", 8, 1}}, 0, fmt::format(fmt::runtime(wide), directive));
+    (void)takeLog();
+    const auto loaded = world->rank(0).device()->loadForLaunch(kernel);
+    ASSERT_TRUE(ok(loaded.status()));
+    const std::string log = takeLog();
+    EXPECT_EQ(count(log, "cuModuleLoadDataEx"), loads) << directive;
+    EXPECT_EQ(count(log, "cuModuleUnload"), 0) << directive; // it might wait for what runs
+    EXPECT_EQ((*loaded)->resources()->localBytes, 0u) << directive; // not the one of three blocks, which has 200
+  }
+}
+
+TEST(CudaLoad, ResidentBlocksStandBehindTheSizeOfABlock) {
+  EXPECT_EQ(cuda::withResidentBlocks(".entry k()\n.reqntid 256\n{ ret; }", 3), ".entry k()\n.reqntid 256\n.minnctapersm 3\n{ ret; }");
+  EXPECT_EQ(cuda::withResidentBlocks(".entry k()\n{ ret; }", 3), std::nullopt);
+  EXPECT_EQ(cuda::withResidentBlocks(".entry k()\n.reqntid 256\n.minnctapersm 1\n{ ret; }", 3), std::nullopt);
+}
+
 TEST(CudaLoad, TheDriverTellsWhatThreadsTake) {
   auto world = makeWorld(1);
   for (const auto &[name, localBytes] : {std::pair("spill", 4096u), std::pair("store", 0u)}) {
@@ -202,13 +235,6 @@ TEST(CudaLoad, CapturesAreLeftAlone) {
   ASSERT_TRUE(ok(captured.launch(*graph)));
   ASSERT_TRUE(ok(world->synchronize()));
   EXPECT_EQ(word(words, 1), 3);
-}
-
-int count(const std::string &calls, const std::string &name) {
-  int times = 0;
-  for (size_t at = 0; (at = calls.find(name + "\n", at)) != std::string::npos; ++at)
-    times += at == 0 || calls[at - 1] == '\n';
-  return times;
 }
 
 /// What a process asks of the driver until its first kernel of one rank runs.

@@ -35,6 +35,7 @@
 #include "ditron/sim/report/EngineTrace.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -68,6 +69,7 @@ struct AsyncCopy {
   const void *global; ///< Null writes zeros.
   uint32_t bytes;
   const DitronSimSite *site;
+  std::array<char, 16> source; ///< What was there when it was issued, where races are looked for.
 };
 
 /// Asynchronous copies of a thread, in groups; carried out when the thread waits for them.

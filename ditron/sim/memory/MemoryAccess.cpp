@@ -329,6 +329,14 @@ std::optional<uint64_t> updateEarlier(Thread &thread, void *address, uint32_t by
   return read.value;
 }
 
+void checkSource(Thread &thread, const AsyncCopy &copy) {
+  if (std::memcmp(copy.source.data(), copy.global, copy.bytes) == 0) [[likely]]
+    return;
+  const auto *now = static_cast<const char *>(copy.global);
+  const auto changed = std::mismatch(now, now + copy.bytes, copy.source.data()).first;
+  thread.block->failIf(thread.block->engine.races->changedUnderCopy(thread, changed, copy.site), thread, copy.site);
+}
+
 void completeGroups(Thread &thread, uint32_t pending) {
   AsyncQueue &queue = thread.async;
   while (queue.groupEnds.size() - queue.doneGroups > pending) {
@@ -336,6 +344,8 @@ void completeGroups(Thread &thread, uint32_t pending) {
     uint32_t to = queue.groupEnds[queue.doneGroups++];
     for (uint32_t i = from; i < to; ++i) {
       const AsyncCopy &copy = queue.copies[i];
+      if (copy.global && thread.block->engine.races)
+        checkSource(thread, copy);
       if (!copy.global)
         std::memset(copy.shared, 0, copy.bytes);
       else if (copy.bytes == 16)
@@ -597,7 +607,9 @@ void ditron_sim_async_copy(DitronSimThread *self, void *shared, const void *glob
     block.globalBytes[0] += bytes;
   }
   block.sharedTraffic += bytes;
-  thread.async.copies.push_back({shared, predicate ? global : nullptr, bytes, site});
+  AsyncCopy &copy = thread.async.copies.emplace_back(shared, predicate ? global : nullptr, bytes, site);
+  if (predicate && block.engine.races)
+    std::memcpy(copy.source.data(), global, bytes);
 }
 
 void ditron_sim_async_commit(DitronSimThread *self, const DitronSimSite *site) {

@@ -69,6 +69,9 @@ public:
               const DitronSimSite *site);
   /// By anything else, wherever in global memory the address lies; what is not simulated memory has no races.
   Race access(const Actor &actor, const void *address, uint64_t bytes, const Access &access);
+  /// Of a byte that an asynchronous copy of the thread was to read, and that has changed between the copy's issue and the thread's wait for it:
+  /// with whom. A copy's reads are those of its thread else, so that what the thread itself stores, or what is ordered behind the issue, is no race there.
+  Race changedUnderCopy(Thread &thread, const void *address, const DitronSimSite *copy);
   /// Of the shared memory of a block by something that works beside its threads.
   Race accessShared(const Actor &actor, Block &block, uint64_t offset, uint64_t bytes, const Access &access);
 

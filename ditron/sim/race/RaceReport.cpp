@@ -224,6 +224,22 @@ Detector::Race Detector::reportUnfenced(const Actor &actor, const Found &store, 
   return &lastRace;
 }
 
+Detector::Race Detector::changedUnderCopy(Thread &thread, const void *address, const DitronSimSite *copy) {
+  const Moment now = momentOf(thread);
+  std::string store = "a store";
+  if (Cell *cell = cellOf(address)) {
+    const Cell last = innermost(*cell, address);
+    if (last.writeMask)
+      store = fmt::format("the store{} by {}", last.writeSite ? " at " + engine.places.text(last.writeSite) : "",
+                          describe(last.write, static_cast<uint8_t>(last.writeLane)));
+  }
+  lastRace = fmt::format(
+      "data race on {}: {} came while an asynchronous copy of {} was still reading, which may get either value; "
+      "loads that run ahead of a loop (num_stages) must not read what the loop stores, through whichever argument",
+      placeOf(address), store, describe(now.strand, now.lane));
+  return &lastRace;
+}
+
 Detector::Race Detector::report(const Actor &actor, const Found &found, const void *address, uint64_t bytes,
                                 const Access &access) {
   // What streams and networks do is described with its own place.

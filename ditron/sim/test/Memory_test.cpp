@@ -363,6 +363,35 @@ TEST(AsyncCopy, ArrivesAtTheWaitAndNotBefore) {
   EXPECT_EQ(std::vector<uint32_t>(out, out + 8), (std::vector<uint32_t>{0, 103, 0, 105, 0, 0, 108, 7}));
 }
 
+/// A GPU reads when it likes until the wait; in the order of the program, which the simulator keeps, nothing would be wrong.
+TEST(AsyncCopy, WhatItReadsMustNotChangeBeforeTheWait) {
+  for (const uint32_t value : {100u, 200u}) { // the same value, another one
+    auto machine = makeMachine();
+    auto *data = makeBuffer<uint32_t>(*machine, 0, 8, "data");
+    data[3] = 100;
+    auto entry = [](void **arguments) {
+      DitronSimThread *self = ditron_sim_self();
+      auto *data = argument<uint32_t *>(arguments, 0);
+      ditron_sim_async_copy(self, self->sharedMemory, data, 16, 1, AT(71));
+      ditron_sim_async_commit(self, AT(71));
+      ditron_sim_access(self, data + 3, 4, 1, DITRON_SIM_STORE, DITRON_SIM_GLOBAL, AT(72));
+      data[3] = argument<uint32_t>(arguments, 1);
+      ditron_sim_async_wait(self, 0, AT(73));
+      ditron_sim_access(self, data + 3, 4, 1, DITRON_SIM_STORE, DITRON_SIM_GLOBAL, AT(74));
+      data[3] = 300; // behind the wait
+    };
+    const Status status = runOnce(*machine, kernel("overtaken", entry, {1, 1, 1}, 1, 64, data, value));
+    if (value == 100) {
+      EXPECT_OK(status);
+      continue;
+    }
+    EXPECT_EQ(status.code(), StatusCode::DataRace);
+    EXPECT_THAT(status.message(),
+                AllOf(HasSubstr("data race on data[3]"), HasSubstr("the store at kernel.py:72"),
+                      HasSubstr("while an asynchronous copy of kernel overtaken"), HasSubstr("must not read what the loop stores")));
+  }
+}
+
 TEST(AsyncCopy, ALongPipelineKeepsItsOrder) {
   auto machine = makeMachine();
   auto *data = makeBuffer<uint64_t>(*machine, 0, 1000, "data");

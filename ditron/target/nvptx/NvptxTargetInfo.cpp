@@ -63,7 +63,11 @@ std::vector<std::unique_ptr<Pass>> NvptxTargetInfo::assemblerPasses() const {
 LogicalResult NvptxTargetInfo::prepareModule(ModuleOp module) {
   numWarps = launchWarpsOf(module);
   module.walk([&](dgpu::WarpSpecializeOp op) { clusterBlocks = op.getClusterBlocks(); });
-  residentBlocks = static_cast<uint32_t>(dgpu::residentBlocksOf(module));
+  bool multiplies = false;
+  module.walk([&](Operation *op) { multiplies |= isa<tile::DotOp, dgpu::WarpgroupDotOp, dgpu::WarpSpecializeOp>(op); });
+  residentBlocks.reset();
+  if (multiplies || module->hasAttr(dgpu::residentBlocksAttrName))
+    residentBlocks = static_cast<uint32_t>(dgpu::residentBlocksOf(module));
   boundsWaits = module->hasAttr(dgpu::boundWaitsAttrName);
   notesEvents = module->hasAttr(dgpu::noteEventsAttrName);
   // A trace of a run that hangs shows what is still waited for.
@@ -119,7 +123,8 @@ LogicalResult NvptxTargetInfo::finishKernel(LLVM::LLVMFuncOp kernel) {
   SmallVector<Attribute> attributes{builder.getStrArrayAttr({"nvvm.reqntid", std::to_string(numWarps * warpSize())})};
   // Mostly one block must fit, and no more: unless that is said, ptxas saves registers by moving additions between the loads that should all be on
   // their way before the first is waited for; and warps give registers to others only if the kernel says how many it has at its entry.
-  attributes.push_back(builder.getStrArrayAttr({"nvvm.minctasm", std::to_string(residentBlocks)}));
+  if (residentBlocks)
+    attributes.push_back(builder.getStrArrayAttr({"nvvm.minctasm", std::to_string(*residentBlocks)}));
   if (clusterBlocks > 1)
     attributes.push_back(builder.getStrArrayAttr({"nvvm.cluster_dim", fmt::format("{},1,1", clusterBlocks)}));
   kernel.setPassthroughAttr(builder.getArrayAttr(attributes));

@@ -125,7 +125,8 @@ private:
   NvptxArchitecture architecture;
   NvptxHopper hopperLeaves;
   int numWarps = 0; ///< Of a launch of the module being lowered.
-  uint32_t clusterBlocks = 1, residentBlocks = 1;
+  uint32_t clusterBlocks = 1;
+  std::optional<uint32_t> residentBlocks; ///< None: whoever loads the code chooses.
   bool publishesWaits = false; ///< Waits that last say what they wait for (NvptxWait.cpp).
   bool notesEvents = false;    ///< Blocks, waits and signals are noted with their times (NvptxEvents.cpp).
   bool boundsWaits = false;    ///< They also give up after a time limit and report.

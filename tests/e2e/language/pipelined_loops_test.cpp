@@ -59,6 +59,12 @@ def carried(x_ptr, out_ptr, rows, columns, BLOCK: tl.constexpr, STAGES: tl.const
         pointers += columns
         tl.store(out_ptr + row * columns + i, x - last, mask=i < columns)
         last = x
+
+@triton.jit
+def shifted(x_ptr, out_ptr, rows, columns, BLOCK: tl.constexpr, STAGES: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    for row in tl.range(0, rows - 1, num_stages=STAGES):
+        tl.store(out_ptr + (row + 1) * columns + i, tl.load(x_ptr + row * columns + i) + 1)
 )";
 
 struct Case {
@@ -94,6 +100,22 @@ protected:
 };
 
 TEST_P(PipelinedLoops, HaveTheBitsOfLoopsThatAreNot) { expectSame(results(GetParam().stages), results(1)); }
+
+/// One memory under two arguments: what a turn stores the next one reads, and has read already.
+TEST_F(KernelTest, LoopsThatReadAheadOfTheirStoresRace) {
+  if (!isSimulated())
+    GTEST_SKIP() << "races are found by the simulator";
+  const auto status = [&](int stages, bool isOneMemory) {
+    start(1);
+    const Buffer x = zeros(DataType::F32, 8 * 256, "x"), out = zeros(DataType::F32, 8 * 256, "out");
+    return run(text, "shifted", {}, {{x, isOneMemory ? x : out, 8, 256}, {{"BLOCK", 256}, {"STAGES", stages}}});
+  };
+  EXPECT_OK(status(3, false));
+  EXPECT_OK(status(1, true));
+  const Status race = status(3, true);
+  EXPECT_EQ(race.code(), StatusCode::DataRace);
+  EXPECT_THAT(race.message(), testing::HasSubstr("must not read what the loop stores"));
+}
 
 INSTANTIATE_TEST_SUITE_P(All, PipelinedLoops, testing::ValuesIn(cases()), [](const auto &info) {
   const Case &c = info.param;

@@ -77,6 +77,7 @@ using Step = std::function<bool()>;
 struct FakeFunction {
   std::string name;
   std::vector<uint32_t> parameterBytes;
+  int residentBlocks = 0; ///< As its module's .minnctapersm says; 0: it says nothing.
 };
 
 /// An operation in a graph, which runs them in the order of their capture.
@@ -853,7 +854,11 @@ Result cuModuleGetFunction(FunctionRef *function, ModuleRef module, const char *
   const std::string &ptx = reinterpret_cast<FakeModule *>(module)->ptx;
   if (ptx.find(std::string(".entry ") + name + "(") == std::string::npos)
     return 500; // CUDA_ERROR_NOT_FOUND
-  state().functions.push_back(std::make_unique<FakeFunction>(FakeFunction{name, parametersOf(ptx, name)}));
+  constexpr std::string_view directive = ".minnctapersm ";
+  const size_t said = ptx.find(directive);
+  const int residentBlocks = said == ptx.npos ? 0 : std::atoi(ptx.c_str() + said + directive.size());
+  state().functions.push_back(
+      std::make_unique<FakeFunction>(FakeFunction{name, parametersOf(ptx, name), residentBlocks}));
   *function = reinterpret_cast<FunctionRef>(state().functions.back().get());
   return success;
 }
@@ -884,8 +889,12 @@ Result cuFuncSetAttribute(FunctionRef, FunctionAttribute attribute, int value) {
 }
 Result cuFuncGetAttribute(int *value, FunctionAttribute attribute, FunctionRef handle) {
   note(__func__);
-  const std::string &name = reinterpret_cast<FakeFunction *>(handle)->name;
+  const FakeFunction &function = *reinterpret_cast<FakeFunction *>(handle);
+  const std::string &name = function.name;
+  // A kernel of 148 registers, of which it can do without some: three blocks of 256 threads would have 85.
+  const bool isShort = name == "wide" && function.residentBlocks > 2;
   *value = attribute == FunctionAttribute::LocalBytes && name == "spill"             ? 4096
+           : attribute == FunctionAttribute::LocalBytes && isShort                   ? 200
            : attribute == FunctionAttribute::RequiredClusterWidth && name == "pairs" ? 2
            : attribute == FunctionAttribute::Registers                               ? 40
                                                                                      : 0;
@@ -929,9 +938,10 @@ Result cuTensorMapEncodeTiled(void *map, TensorElement element, uint32_t rank, v
   std::memset(map, 0xAB, 128);
   return success;
 }
-Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, FunctionRef, int, size_t) {
+Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, FunctionRef handle, int, size_t) {
   note(__func__);
-  *blocks = 2;
+  const FakeFunction &function = *reinterpret_cast<FakeFunction *>(handle);
+  *blocks = function.name == "wide" ? std::max(function.residentBlocks, 1) : 2;
   return success;
 }
 
