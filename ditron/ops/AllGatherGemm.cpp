@@ -66,7 +66,6 @@ Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, runtime::Ke
 }
 
 void AllGatherGemm::chooseOptions() {
-  const PlanSizes depth = {{"k", optionValues.depth}};
   const std::optional<TensorParallelPlan> largest =
       choice.planFor({{"m", optionValues.maxRows}, {"k", optionValues.depth}});
   if (optionValues.chunksPerRank == 0 || (optionValues.plan && optionValues.plan->chunks))
@@ -76,12 +75,12 @@ void AllGatherGemm::chooseOptions() {
   isOneLaunchByTables = !optionValues.oneLaunchRows || optionValues.plan;
   if (isOneLaunchByTables)
     optionValues.oneLaunchRows =
-        choice.oneLaunchRows(std::min<int64_t>(optionValues.maxRows, OneLaunchGather::mostRows), depth);
+        choice.oneLaunchRows(std::min<int64_t>(optionValues.maxRows, OneLaunchGather::mostRows), otherSizes());
 }
 
 bool AllGatherGemm::usesOneLaunch(int64_t rows) const {
   return rows <= *optionValues.oneLaunchRows &&
-         (!isOneLaunchByTables || choice.saysOneLaunch(rows, {{"k", optionValues.depth}}));
+         (!isOneLaunchByTables || choice.saysOneLaunch(rows, otherSizes()));
 }
 
 Schedule AllGatherGemm::scheduleFor(int64_t rows, int64_t columns) const {
@@ -178,7 +177,7 @@ Status AllGatherGemm::allocateOneLaunch() {
   common.precision = optionValues.precision;
   common.concurrentCalls = optionValues.concurrentCalls;
   common.tile = optionValues.oneLaunchTile;
-  common.tiles = choice.oneLaunchTiles({{"k", optionValues.depth}});
+  common.tiles = choice.oneLaunchTiles(otherSizes());
   DITRON_ASSIGN_OR_RETURN(oneLaunch, OneLaunchGather::create(*world, std::move(common), rows, optionValues.depth));
   return Status::ok();
 }

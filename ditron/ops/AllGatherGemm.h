@@ -86,6 +86,7 @@ private:
   /// Whether calls are the library's AllGather, then the product: two launches, no copies and no meeting.
   bool isSequence(int64_t rows) const;
   Status makeCollective();
+  PlanSizes otherSizes() const { return knownSizes(/*m=*/0, optionValues.columns, optionValues.depth); }
   UnfusedProduct unfusedProduct(const ProductShape &shape) const;
   OverlappedProduct overlappedProduct(const runtime::Rank &rank, const ProductShape &shape) const;
   TileConfig tileFor(int64_t rows, int64_t columns) const { return choice.tileFor(rows, columns, optionValues.depth); }

@@ -134,19 +134,21 @@ double tailWaves(const GemmProblem &problem, const GemmPlan &plan, int64_t split
   const double steps = double(ceilDivide(problem.k, plan.tile.blockK)) * plan.tile.blockK / 64.0;
   const double turns = double(ceilDivide(splitTiles * plan.tailSplits, placesOf(plan, multiprocessors)));
   // A part is written to and read from the L2 cache by one multiprocessor, at about 64 bytes a clock; of 128x128 that takes as long as 2.5
-  // and 1.5 steps. The last to come has waited for the others, which takes 4. More turns of parts than one cost about 10 steps each: of 7168 columns, 8192
+  // and 1.5 steps. To be told that all parts are there, and to begin a tile again with nothing on its way, takes 20: of products of 128 to 512 rows, 2752 to 4096 deep, on
+  // four H200, splits were 1 to 5 us slower than 64x128 tiles. More turns of parts than one cost about 10 steps each: of 7168 columns, 8192
   // deep, on two H200, splits in 3 turns of 512 and 768 rows were 5 and 2 % slower than whole tiles, in 2 turns of 1024 rows 4 % faster.
-  return turns / parts + (2.5 * turns + 10 * (turns - 1) + 1.5 * parts + 4 / tileSize) / steps;
+  return turns / parts + (2.5 * turns + 10 * (turns - 1) + 1.5 * parts + 20 / tileSize) / steps;
 }
 
-/// How many waves a product with a split tail takes as long as, and a little more: it must promise more than the model errs. 128x128 has
-/// gained 2 to 8 % where 6 and 11 were promised, and nothing where 3 were.
-double doubtfulWaves(const GemmProblem &problem, const GemmPlan &plan, const SplitTail &tail,
-                     uint32_t multiprocessors) {
-  constexpr double doubt = 1.04;
-  return doubt * (static_cast<double>(tail.wholeTiles) / static_cast<double>(placesOf(plan, multiprocessors)) +
-                  tailWaves(problem, plan, tail.splitTiles, multiprocessors));
+/// How many waves a product with a split tail takes as long as.
+double cutWaves(const GemmProblem &problem, const GemmPlan &plan, const SplitTail &tail, uint32_t multiprocessors) {
+  return static_cast<double>(tail.wholeTiles) / static_cast<double>(placesOf(plan, multiprocessors)) +
+         tailWaves(problem, plan, tail.splitTiles, multiprocessors);
 }
+
+/// A split tail must promise more than the model errs. 128x128 has gained 2 to 8 % where 6 and 11 were promised, and nothing where 3 were.
+/// Beside copies 4.8 and 9 % promised were 1.9 and 5 gained, and 4.2 % were 2 % lost (docs/ops/ag_gemm.md, "Ragged last waves").
+constexpr double doubt = 1.04, doubtBesideCopies = 1.045;
 
 double predictedSteps(const GemmProblem &problem, const TileForm &form, uint32_t multiprocessors) {
   const TileConfig &tile = form.plan.tile;
@@ -164,7 +166,7 @@ double predictedSteps(const GemmProblem &problem, const TileForm &form, uint32_t
   const double lost = form.lostWhenDeep * (depths + 2 * turns) + (waves > 8 ? form.lostInManyWaves : 0) +
                       (isAligned ? 0 : form.lostWhenUnaligned);
   if (const std::optional<SplitTail> tail = splitTailOf(problem, form.plan, multiprocessors))
-    return doubtfulWaves(problem, form.plan, *tail, multiprocessors) *
+    return doubt * cutWaves(problem, form.plan, *tail, multiprocessors) *
            (steps / (form.efficiency - lost) + form.fixedSteps);
   // Blocks that share a multiprocessor share its rate.
   return waves * form.blocksPerMultiprocessor * (steps / (form.efficiency - lost) + form.fixedSteps);
@@ -241,12 +243,12 @@ uint32_t chooseTailSplits(const GemmProblem &problem, const GemmPlan &plan, uint
   return best;
 }
 
-uint32_t chooseWorthwhileTailSplits(const GemmProblem &problem, GemmPlan plan, uint32_t multiprocessors) {
+uint32_t chooseTailSplitsBesideCopies(const GemmProblem &problem, GemmPlan plan, uint32_t multiprocessors) {
   plan.tailSplits = chooseTailSplits(problem, plan, multiprocessors);
   const std::optional<SplitTail> tail = splitTailOf(problem, plan, multiprocessors);
   const auto waves =
       static_cast<double>(ceilDivide(tilesOf(problem, plan), placesOf(plan, multiprocessors)));
-  return tail && doubtfulWaves(problem, plan, *tail, multiprocessors) < waves ? plan.tailSplits : 1;
+  return tail && doubtBesideCopies * cutWaves(problem, plan, *tail, multiprocessors) < waves ? plan.tailSplits : 1;
 }
 
 Expected<GemmPlan> parseGemmPlan(std::string_view text, GemmPlan defaults) {

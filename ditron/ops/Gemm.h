@@ -68,8 +68,8 @@ struct SplitTail {
 std::optional<SplitTail> splitTailOf(const GemmProblem &problem, const GemmPlan &plan, uint32_t multiprocessors);
 /// What a plan's ragged last wave should be split into; 1 where that would save no time.
 uint32_t chooseTailSplits(const GemmProblem &problem, const GemmPlan &plan, uint32_t multiprocessors);
-/// The same; 1 also where the whole product would gain less than the model errs.
-uint32_t chooseWorthwhileTailSplits(const GemmProblem &problem, GemmPlan plan, uint32_t multiprocessors);
+/// The same of a product beside which others copy; 1 also where it would gain less than the model errs.
+uint32_t chooseTailSplitsBesideCopies(const GemmProblem &problem, GemmPlan plan, uint32_t multiprocessors);
 
 /// Reads the text form, of which everything after the blocks may be left out: "128x256x64 stages 4". `defaults` gives the rest,
 /// but for tail-splits, hints and clusters, which are only in plans that name them.

@@ -19,7 +19,7 @@ std::optional<SplitTail> OverlappedProduct::tailOn(const runtime::Rank &rank) co
     return std::nullopt;
   GemmPlan plan = {.movement = GemmMovement::Descriptors, .tile = tile, .tailSplits = tailSplits};
   if (tailSplits == 0)
-    plan.tailSplits = chooseWorthwhileTailSplits(problem, plan, mostBlocks);
+    plan.tailSplits = chooseTailSplitsBesideCopies(problem, plan, mostBlocks);
   return splitTailOf(problem, plan, mostBlocks);
 }
 

@@ -109,14 +109,14 @@ Expected<TensorParallelPlan> parseTensorParallelPlan(std::string_view op, std::s
   return plan;
 }
 
-std::vector<RowsPlan> plansByRows(const PlanChoice &choice, const PlanSizes &others) {
+std::vector<RowsPlan> plansByRows(const PlanChoice &choice, const PlanSizes &others, bool givenOnly) {
   std::vector<int64_t> limits = choice.limitsOf("m", others);
   limits.push_back(std::numeric_limits<int64_t>::max());
   std::vector<RowsPlan> plans;
   for (const int64_t limit : limits) {
     PlanSizes sizes = others;
     sizes.emplace_back("m", limit);
-    RowsPlan here{limit, planOf(choice, sizes)};
+    RowsPlan here{limit, planOf(choice, sizes, givenOnly)};
     if (!plans.empty() && plans.back().plan == here.plan)
       plans.back().mostRows = limit;
     else
@@ -154,28 +154,29 @@ std::optional<TensorParallelPlan> TensorParallelChoice::agreedPlanFor(const Plan
   return setting.plan ? setting.plan : planOf(tables, sizes, /*givenOnly=*/true);
 }
 
-std::vector<RowsPlan> TensorParallelChoice::byRows(const PlanSizes &others) const {
+std::vector<RowsPlan> TensorParallelChoice::byRows(const PlanSizes &others, bool givenOnly) const {
   if (setting.plan)
     return {{std::numeric_limits<int64_t>::max(), setting.plan}};
-  return plansByRows(tables, others);
+  return plansByRows(tables, others, givenOnly);
 }
 
 int64_t TensorParallelChoice::oneLaunchRows(int64_t most, const PlanSizes &others) const {
   if (!setting.plan && world->numNodes() > 1)
     return 0;
-  return mostRows(most, others, [](const auto &plan) { return plan && isOneLaunch(plan->form); });
+  return mostRows(
+      most, others, [](const auto &plan) { return plan && isOneLaunch(plan->form); }, /*givenOnly=*/true);
 }
 
 bool TensorParallelChoice::saysOneLaunch(int64_t rows, const PlanSizes &others) const {
   PlanSizes sizes = others;
   sizes.emplace_back("m", rows);
-  const std::optional<TensorParallelPlan> plan = planFor(sizes);
+  const std::optional<TensorParallelPlan> plan = agreedPlanFor(sizes);
   return plan && isOneLaunch(plan->form);
 }
 
 std::vector<OneLaunchRows> TensorParallelChoice::oneLaunchTiles(const PlanSizes &others) const {
   std::vector<OneLaunchRows> tiles;
-  for (const RowsPlan &each : byRows(others))
+  for (const RowsPlan &each : byRows(others, /*givenOnly=*/true))
     tiles.push_back({each.mostRows, each.plan ? each.plan->oneLaunchTile() : std::nullopt});
   return tiles;
 }

@@ -55,8 +55,8 @@ struct RowsPlan {
   int64_t mostRows = 0;
   std::optional<TensorParallelPlan> plan; ///< None where no row of the tables fits.
 };
-/// `others`: sizes besides m.
-std::vector<RowsPlan> plansByRows(const PlanChoice &choice, const PlanSizes &others);
+/// `others`: sizes besides m. `givenOnly`: rows of the tables that ask for others do not count.
+std::vector<RowsPlan> plansByRows(const PlanChoice &choice, const PlanSizes &others, bool givenOnly = false);
 
 /// For the tables; sizes of 0 are not known.
 PlanSizes knownSizes(int64_t m, int64_t n, int64_t k);
@@ -90,18 +90,20 @@ public:
   std::optional<TensorParallelPlan> planFor(const PlanSizes &sizes) const;
   /// By rows of the tables that ask for no other sizes: what all ranks find, though sizes that are not given differ between them.
   std::optional<TensorParallelPlan> agreedPlanFor(const PlanSizes &sizes) const;
-  std::vector<RowsPlan> byRows(const PlanSizes &others) const;
+  std::vector<RowsPlan> byRows(const PlanSizes &others, bool givenOnly = false) const;
   /// The most rows, up to `most`, of calls whose plan (none where the tables have no row) `predicate` accepts; 0: there are none.
   template <typename Predicate>
-  int64_t mostRows(int64_t most, const PlanSizes &others, const Predicate &predicate) const {
+  int64_t mostRows(int64_t most, const PlanSizes &others, const Predicate &predicate, bool givenOnly = false) const {
     int64_t rows = 0, before = 0;
-    for (const RowsPlan &each : byRows(others)) {
+    for (const RowsPlan &each : byRows(others, givenOnly)) {
       if (before < most && predicate(each.plan))
         rows = std::min(each.mostRows, most);
       before = each.mostRows;
     }
     return rows;
   }
+  // On what is one launch all ranks agree: by agreedPlanFor.
+
   /// The most rows, up to `most`, of calls that are one launch; 0: none are, and none are by tables where there are several nodes.
   int64_t oneLaunchRows(int64_t most, const PlanSizes &others) const;
   /// Whether calls of so many rows are.
