@@ -31,10 +31,10 @@ struct KernelSource {
 struct CompileOptions {
   std::string target = "sim:sm_80";
   uint32_t numWarps = 4;
-  uint32_t numStages = 3;      ///< Of loops that do not say their own.
+  uint32_t numStages = 3;                                ///< Of loops that do not say their own.
   std::optional<uint32_t> residentBlocks = std::nullopt; ///< As of runtime::LaunchOptions; 1 to 32.
-  bool debug = false;          ///< Assertions of kernels and integer overflow are checked.
-  Knobs knobs;                 ///< Optimisation level, dumps, verification.
+  bool debug = false;                                    ///< Assertions of kernels and integer overflow are checked.
+  Knobs knobs;                                           ///< Optimisation level, dumps, verification.
 
   /// Ok, or which option is wrong and what is accepted.
   Status check() const;

@@ -79,8 +79,7 @@ void AllGatherGemm::chooseOptions() {
 }
 
 bool AllGatherGemm::usesOneLaunch(int64_t rows) const {
-  return rows <= *optionValues.oneLaunchRows &&
-         (!isOneLaunchByTables || choice.saysOneLaunch(rows, otherSizes()));
+  return rows <= *optionValues.oneLaunchRows && (!isOneLaunchByTables || choice.saysOneLaunch(rows, otherSizes()));
 }
 
 Schedule AllGatherGemm::scheduleFor(int64_t rows, int64_t columns) const {

@@ -246,8 +246,7 @@ uint32_t chooseTailSplits(const GemmProblem &problem, const GemmPlan &plan, uint
 uint32_t chooseTailSplitsBesideCopies(const GemmProblem &problem, GemmPlan plan, uint32_t multiprocessors) {
   plan.tailSplits = chooseTailSplits(problem, plan, multiprocessors);
   const std::optional<SplitTail> tail = splitTailOf(problem, plan, multiprocessors);
-  const auto waves =
-      static_cast<double>(ceilDivide(tilesOf(problem, plan), placesOf(plan, multiprocessors)));
+  const auto waves = static_cast<double>(ceilDivide(tilesOf(problem, plan), placesOf(plan, multiprocessors)));
   return tail && doubtBesideCopies * cutWaves(problem, plan, *tail, multiprocessors) < waves ? plan.tailSplits : 1;
 }
 

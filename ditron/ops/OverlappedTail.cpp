@@ -35,10 +35,10 @@ Expected<OperandLaunch> OverlappedProduct::launch(runtime::KernelProvider &kerne
   const std::optional<SplitTail> tail = tailOn(rank);
   if (!tail)
     return OperandLaunch::create(kernels, rank, call, names);
-  DITRON_ASSIGN_OR_RETURN(
-      std::shared_ptr<const GemmWorkspace::Memory> memory,
-      workspace.atLeast(rank, sumType(problem.dtype),
-                        uint64_t(tail->parts) * tail->splitTiles * tile.blockM * tile.blockN, tail->splitTiles));
+  DITRON_ASSIGN_OR_RETURN(std::shared_ptr<const GemmWorkspace::Memory> memory,
+                          workspace.atLeast(rank, sumType(problem.dtype),
+                                            uint64_t(tail->parts) * tail->splitTiles * tile.blockM * tile.blockN,
+                                            tail->splitTiles));
   call.arguments.emplace_back("sums_ptr", memory->sums);
   call.arguments.emplace_back("tile_counter_ptr", memory->counters);
   call.arguments.emplace_back("whole_tiles", tail->wholeTiles);

@@ -163,8 +163,7 @@ std::vector<RowsPlan> TensorParallelChoice::byRows(const PlanSizes &others, bool
 int64_t TensorParallelChoice::oneLaunchRows(int64_t most, const PlanSizes &others) const {
   if (!setting.plan && world->numNodes() > 1)
     return 0;
-  return mostRows(
-      most, others, [](const auto &plan) { return plan && isOneLaunch(plan->form); }, /*givenOnly=*/true);
+  return mostRows(most, others, [](const auto &plan) { return plan && isOneLaunch(plan->form); }, /*givenOnly=*/true);
 }
 
 bool TensorParallelChoice::saysOneLaunch(int64_t rows, const PlanSizes &others) const {

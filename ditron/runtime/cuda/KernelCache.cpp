@@ -24,7 +24,8 @@ std::optional<std::string> withResidentBlocks(std::string_view ptx, uint32_t blo
   if (size == ptx.npos || ptx.find(".minnctapersm") != ptx.npos || ptx.find(".maxnreg") != ptx.npos)
     return std::nullopt;
   const size_t lineEnd = ptx.find('\n', size);
-  return fmt::format("{}\n.minnctapersm {}{}", ptx.substr(0, lineEnd), blocks, ptx.substr(std::min(lineEnd, ptx.size())));
+  return fmt::format("{}\n.minnctapersm {}{}", ptx.substr(0, lineEnd), blocks,
+                     ptx.substr(std::min(lineEnd, ptx.size())));
 }
 
 bool readsWhatOthersWrite(std::string_view ptx) {

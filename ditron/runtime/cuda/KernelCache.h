@@ -77,7 +77,8 @@ private:
   std::mutex loading; ///< One load at a time. Taken before `mutex`, which is never held while the driver loads.
   std::mutex mutex;   ///< For `kernels`.
   std::map<const void *, Loaded> kernels; ///< By Kernel::identity.
-  std::vector<ModuleRef> unused; ///< Code with other registers than what runs. Unloading may wait for kernels, as loading may.
+  std::vector<ModuleRef>
+      unused; ///< Code with other registers than what runs. Unloading may wait for kernels, as loading may.
   ModuleRef streamModule = nullptr;
   std::map<std::string, FunctionRef, std::less<>> streamFunctions;
   bool abandoned = false;

@@ -135,22 +135,23 @@ TEST(CudaLoad, StacksAreThereBeforeTheFirstLaunch) {
 TEST(CudaLoad, KernelsThatSayNothingGetAsManyBlocksAsRegistersAllow) {
   const std::string_view wide = ".version 8.0\n.target sm_90a\n.visible .entry wide(.param .u64 p0, .param .u64 view)\n"
                                 ".reqntid 256\n{}{{ ret; }}\n";
-  for (const auto &[directive, loads] : {std::pair("", 3), std::pair(".minnctapersm 1\n", 1), std::pair(".maxnreg 80\n", 1)}) {
+  for (const auto &[directive, loads] :
+       {std::pair("", 3), std::pair(".minnctapersm 1\n", 1), std::pair(".maxnreg 80\n", 1)}) {
     auto world = makeWorld(1);
-    const Kernel kernel =
-        makeKernel("wide", {{"p0", "*i64", 8, 1}}, 0, fmt::format(fmt::runtime(wide), directive));
+    const Kernel kernel = makeKernel("wide", {{"p0", "*i64", 8, 1}}, 0, fmt::format(fmt::runtime(wide), directive));
     (void)takeLog();
     const auto loaded = world->rank(0).device()->loadForLaunch(kernel);
     ASSERT_TRUE(ok(loaded.status()));
     const std::string log = takeLog();
     EXPECT_EQ(count(log, "cuModuleLoadDataEx"), loads) << directive;
-    EXPECT_EQ(count(log, "cuModuleUnload"), 0) << directive; // it might wait for what runs
+    EXPECT_EQ(count(log, "cuModuleUnload"), 0) << directive;        // it might wait for what runs
     EXPECT_EQ((*loaded)->resources()->localBytes, 0u) << directive; // not the one of three blocks, which has 200
   }
 }
 
 TEST(CudaLoad, ResidentBlocksStandBehindTheSizeOfABlock) {
-  EXPECT_EQ(cuda::withResidentBlocks(".entry k()\n.reqntid 256\n{ ret; }", 3), ".entry k()\n.reqntid 256\n.minnctapersm 3\n{ ret; }");
+  EXPECT_EQ(cuda::withResidentBlocks(".entry k()\n.reqntid 256\n{ ret; }", 3),
+            ".entry k()\n.reqntid 256\n.minnctapersm 3\n{ ret; }");
   EXPECT_EQ(cuda::withResidentBlocks(".entry k()\n{ ret; }", 3), std::nullopt);
   EXPECT_EQ(cuda::withResidentBlocks(".entry k()\n.reqntid 256\n.minnctapersm 1\n{ ret; }", 3), std::nullopt);
 }

@@ -386,9 +386,9 @@ TEST(AsyncCopy, WhatItReadsMustNotChangeBeforeTheWait) {
       continue;
     }
     EXPECT_EQ(status.code(), StatusCode::DataRace);
-    EXPECT_THAT(status.message(),
-                AllOf(HasSubstr("data race on data[3]"), HasSubstr("the store at kernel.py:72"),
-                      HasSubstr("while an asynchronous copy of kernel overtaken"), HasSubstr("must not read what the loop stores")));
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("data race on data[3]"), HasSubstr("the store at kernel.py:72"),
+                                        HasSubstr("while an asynchronous copy of kernel overtaken"),
+                                        HasSubstr("must not read what the loop stores")));
   }
 }
 

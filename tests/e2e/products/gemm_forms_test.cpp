@@ -359,11 +359,18 @@ TEST(GemmFormPlans, TailsAreSplitWhereItPromisesMuch) {
     EXPECT_EQ(ops::chooseGemmPlan({.m = m, .n = n, .k = k}, "cuda:sm_90a", 132).tailSplits > 1, isSplit)
         << m << " " << n;
   // Nor do those of few tiles that are not deep; without parts 64x128 tiles are better.
-  for (const auto &[m, n, k] : {std::tuple(256, 2752, 4096), {512, 2752, 4096}, {256, 3584, 4096}, {128, 4096, 2752}, {128, 4096, 3584}, {256, 4096, 3584}})
+  for (const auto &[m, n, k] : {std::tuple(256, 2752, 4096),
+                                {512, 2752, 4096},
+                                {256, 3584, 4096},
+                                {128, 4096, 2752},
+                                {128, 4096, 3584},
+                                {256, 4096, 3584}})
     EXPECT_EQ(ops::chooseGemmPlan({.m = m, .n = n, .k = k}, "cuda:sm_90a", 132).tailSplits, 1u) << m << " " << n;
-  EXPECT_EQ(ops::chooseGemmPlan({.m = 1024, .n = 2752, .k = 4096}, "cuda:sm_90a", 132).tailSplits, 3u); // a whole wave first
+  EXPECT_EQ(ops::chooseGemmPlan({.m = 1024, .n = 2752, .k = 4096}, "cuda:sm_90a", 132).tailSplits,
+            3u); // a whole wave first
   // Beside copies more must be promised.
-  const GemmPlan wide = *ops::parseGemmPlan("descriptors 128x256x64", {}), small = *ops::parseGemmPlan("descriptors 128x128x64", {});
+  const GemmPlan wide = *ops::parseGemmPlan("descriptors 128x256x64", {}),
+                 small = *ops::parseGemmPlan("descriptors 128x128x64", {});
   EXPECT_EQ(ops::chooseTailSplitsBesideCopies({.m = 4096, .n = 7392, .k = 8192}, wide, 132), 9u);
   EXPECT_EQ(ops::chooseTailSplitsBesideCopies({.m = 8192, .n = 7392, .k = 8192}, wide, 132), 9u);
   EXPECT_EQ(ops::chooseTailSplitsBesideCopies({.m = 16384, .n = 7392, .k = 8192}, wide, 132), 1u);

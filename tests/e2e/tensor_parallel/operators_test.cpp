@@ -305,7 +305,8 @@ std::vector<Problem> tailProblems() {
       each.tailSplits = 2 + tails.size() % 4;
       tails.push_back(each);
     }
-  tails.push_back({.name = "deep", .m = 330, .n = 104, .k = 392, .seed = 5, .slowRank = 2, .calls = 5, .tailSplits = 12});
+  tails.push_back(
+      {.name = "deep", .m = 330, .n = 104, .k = 392, .seed = 5, .slowRank = 2, .calls = 5, .tailSplits = 12});
   return tails;
 }
 INSTANTIATE_TEST_SUITE_P(Problems, TailResults, testing::ValuesIn(tailProblems()),
