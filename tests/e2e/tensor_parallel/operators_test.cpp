@@ -301,12 +301,13 @@ TEST_P(TailResults, GemmReduceScatterIsRight) { runGemmReduceScatter(GetParam())
 std::vector<Problem> tailProblems() {
   std::vector<Problem> tails;
   for (Problem each : problems)
-    if (each.oneLaunchRows == 0 && each.dtype != DataType::F32) {
+    if (each.oneLaunchRows == 0 && each.dtype != DataType::F32 &&
+        each.m < 1000) { // larger ones take long on a simulator
       each.tailSplits = 2 + tails.size() % 4;
       tails.push_back(each);
     }
   tails.push_back(
-      {.name = "deep", .m = 330, .n = 104, .k = 392, .seed = 5, .slowRank = 2, .calls = 5, .tailSplits = 12});
+      {.name = "deep", .m = 200, .n = 104, .k = 392, .seed = 5, .slowRank = 2, .calls = 2, .tailSplits = 12});
   return tails;
 }
 INSTANTIATE_TEST_SUITE_P(Problems, TailResults, testing::ValuesIn(tailProblems()),
