@@ -141,8 +141,8 @@ std::string AllGatherGemm::planText(int64_t rows, int64_t columns) const {
     plan.form = TensorParallelForm::Unfused;
   plan.tile = tileFor(rows, columns);
   const runtime::Rank &rank = world->rank(world->localRanks().front());
-  if (const std::optional<SplitTail> tail = overlappedProduct(rank, {rows, columns}).tailOn(rank))
-    plan.tailSplits = tail->parts;
+  if (plan.form == TensorParallelForm::Overlapped)
+    plan.tailSplits = overlappedProduct(rank, {rows, columns}).partsOn(rank);
   plan.chunks = optionValues.chunksPerRank;
   return plan.text();
 }

@@ -301,8 +301,7 @@ std::string GemmAllReduce::planText(int64_t rows) const {
   if (choice.form == AllReduceForm::TwoShot) {
     const Chunks chunks = chunksFor(rows, choice);
     const runtime::Rank &rank = world->rank(world->localRanks().front());
-    if (const std::optional<SplitTail> tail = overlappedProduct(rank, {rows, optionValues.depth}, chunks).tailOn(rank))
-      plan.tailSplits = tail->parts;
+    plan.tailSplits = overlappedProduct(rank, {rows, optionValues.depth}, chunks).partsOn(rank);
     plan.chunks = chunks.count;
     plan.exchangeBlocks = choice.exchangeBlocks;
   }

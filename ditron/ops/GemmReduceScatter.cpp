@@ -206,8 +206,8 @@ std::string GemmReduceScatter::planText(int64_t rows, int64_t depth) const {
     plan.form = TensorParallelForm::Unfused;
   plan.tile = tileFor(rows, depth);
   const runtime::Rank &rank = world->rank(world->localRanks().front());
-  if (const std::optional<SplitTail> tail = overlappedProduct(rank, {rows, depth}).tailOn(rank))
-    plan.tailSplits = tail->parts;
+  if (plan.form == TensorParallelForm::Overlapped)
+    plan.tailSplits = overlappedProduct(rank, {rows, depth}).partsOn(rank);
   return plan.text();
 }
 

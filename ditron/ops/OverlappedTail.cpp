@@ -23,6 +23,11 @@ std::optional<SplitTail> OverlappedProduct::tailOn(const runtime::Rank &rank) co
   return splitTailOf(problem, plan, mostBlocks);
 }
 
+uint32_t OverlappedProduct::partsOn(const runtime::Rank &rank) const {
+  const std::optional<SplitTail> tail = tailOn(rank);
+  return tail ? static_cast<uint32_t>(tail->parts) : 0;
+}
+
 uint32_t OverlappedProduct::blocksOn(const runtime::Rank &rank) const {
   const std::optional<SplitTail> tail = tailOn(rank);
   return blocksFor(rank, tail ? tail->wholeTiles + tail->splitTiles * tail->parts : tilesOf(*this), mostBlocks);

@@ -20,6 +20,8 @@ struct OverlappedProduct {
 
   /// How its last wave is split on a rank's GPU. Nothing where the GPU or the rows allow no tensor copies.
   std::optional<SplitTail> tailOn(const runtime::Rank &rank) const;
+  /// For the words of a plan: the parts of each of its last tiles, 0 where they are whole.
+  uint32_t partsOn(const runtime::Rank &rank) const;
   /// As many blocks as its tiles and parts need, at most mostBlocks where the kernel is persistent.
   uint32_t blocksOn(const runtime::Rank &rank) const;
   /// `call` with the grid and the arguments of the tail, whose sums are in `workspace`.

@@ -6,7 +6,7 @@ module attributes {dgpu.num_warps = 1 : i32, dgpu.threads_per_warp = 32 : i32} {
   // Pointer parameters are global; a promised alignment is passed on. The block size is exact.
   // CHECK-LABEL: llvm.func ptx_kernelcc @plain(
   // CHECK-SAME: %{{.*}}: !llvm.ptr<1> {llvm.align = 16 : i64}, %{{.*}}: !llvm.ptr<1>)
-  // CHECK-SAME: passthrough = {{\[}}["nvvm.reqntid", "32"], ["nvvm.minctasm", "1"]]
+  // CHECK-SAME: passthrough = {{\[}}["nvvm.reqntid", "32"]]
   // Eight f16 in a row are four words.
   // CHECK-COUNT-2: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
   // CHECK-COUNT-2: llvm.store %{{.*}}, %{{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>

@@ -11,6 +11,28 @@ module attributes {dgpu.num_warps = 16 : i32, dgpu.threads_per_warp = 32 : i32, 
 
 // -----
 
+// One is said, too: ptxas spends registers then.
+module attributes {dgpu.num_warps = 16 : i32, dgpu.threads_per_warp = 32 : i32, dgpu.resident_blocks = 1 : i32} {
+  // CHECK: llvm.func ptx_kernelcc @one
+  // CHECK-SAME: passthrough = {{\[}}["nvvm.reqntid", "512"], ["nvvm.minctasm", "1"]]
+  func.func @one() {
+    return
+  }
+}
+
+// -----
+
+// Unless somebody says it, or tiles are multiplied, whoever loads the kernel chooses.
+module attributes {dgpu.num_warps = 16 : i32, dgpu.threads_per_warp = 32 : i32} {
+  // CHECK: llvm.func ptx_kernelcc @free
+  // CHECK-SAME: passthrough = {{\[}}["nvvm.reqntid", "512"]]
+  func.func @free() {
+    return
+  }
+}
+
+// -----
+
 // One warpgroup of two blocks gets the producer's registers, as two of one block do.
 module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, dgpu.resident_blocks = 2 : i32} {
   // CHECK: llvm.func ptx_kernelcc @partitions
