@@ -177,7 +177,11 @@ protected:
 
 class GemmAllReduceOperatorResults : public GemmAllReduceOperator, public testing::WithParamInterface<Problem> {};
 
-TEST_P(GemmAllReduceOperatorResults, AreRight) { run(GetParam()); }
+TEST_P(GemmAllReduceOperatorResults, AreRight) {
+  if (GetParam().tailSplits && !hasTensorCopies(sharedJit().target()))
+    GTEST_SKIP() << "needs tensor copies";
+  run(GetParam());
+}
 
 constexpr AllReduceForm fused = AllReduceForm::FusedTwoShot;
 constexpr AllReduceForm oneShot = AllReduceForm::OneShot, twoShot = AllReduceForm::TwoShot,
