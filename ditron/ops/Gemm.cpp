@@ -412,6 +412,22 @@ Expected<std::shared_ptr<const GemmWorkspace::Memory>> GemmWorkspace::atLeast(ru
   return latest;
 }
 
+Expected<PreparedCall> prepareSplitTail(runtime::KernelProvider &kernels, runtime::Rank &rank, KernelCall call,
+                                        const SplitTail &tail, const TileConfig &tile, DataType dtype,
+                                        GemmWorkspace &workspace, uint32_t clusterBlocks) {
+  const uint64_t counters = tail.splitTiles * clusterBlocks;
+  DITRON_ASSIGN_OR_RETURN(
+      std::shared_ptr<const GemmWorkspace::Memory> memory,
+      workspace.atLeast(rank, sumType(dtype), tail.parts * counters * tile.blockM * tile.blockN, counters));
+  call.arguments.emplace_back("sums_ptr", memory->sums);
+  call.arguments.emplace_back("tile_counter_ptr", memory->counters);
+  call.arguments.emplace_back("whole_tiles", tail.wholeTiles);
+  call.arguments.emplace_back("parts", tail.parts);
+  DITRON_ASSIGN_OR_RETURN(PreparedCall prepared, PreparedCall::create(kernels, rank, call));
+  prepared.keep(std::move(memory));
+  return prepared;
+}
+
 Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Rank &rank, const GemmProblem &problem,
                                    runtime::Pointer a, runtime::Pointer b, runtime::Pointer c,
                                    const std::optional<GemmPlan> &plan, const EpilogueOperands &extras,
@@ -441,7 +457,7 @@ Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Ra
   call.kernel = tail ? "gemm_split_tail" : isOther ? "gemm_two_widths" : persistent ? "gemm" : "gemm_pointers";
   call.numWarps = tile.numWarps;
   call.numStages = tile.numStages;
-  const int64_t items = tail ? tail->wholeTiles + tail->splitTiles * tail->parts : tiles;
+  const int64_t items = tail ? tail->items() : tiles;
   const int64_t places = persistent ? std::min(items, placesOf(chosen, multiprocessors)) : items;
   call.grid = {static_cast<uint32_t>(places * chosen.clusterBlocks), 1, 1};
   call.arguments = {{"a_ptr", a},
@@ -471,19 +487,8 @@ Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Ra
   if (!tail)
     return PreparedCall::create(kernels, rank, call);
   GemmWorkspace own;
-  DITRON_ASSIGN_OR_RETURN(
-      std::shared_ptr<const GemmWorkspace::Memory> memory,
-      (workspace ? *workspace : own)
-          .atLeast(rank, sumType(problem.dtype),
-                   uint64_t(tail->parts) * tail->splitTiles * chosen.clusterBlocks * tile.blockM * tile.blockN,
-                   tail->splitTiles * chosen.clusterBlocks));
-  call.arguments.emplace_back("sums_ptr", memory->sums);
-  call.arguments.emplace_back("counter_ptr", memory->counters);
-  call.arguments.emplace_back("whole_tiles", tail->wholeTiles);
-  call.arguments.emplace_back("parts", tail->parts);
-  DITRON_ASSIGN_OR_RETURN(PreparedCall prepared, PreparedCall::create(kernels, rank, call));
-  prepared.keep(std::move(memory));
-  return prepared;
+  return prepareSplitTail(kernels, rank, std::move(call), *tail, tile, problem.dtype, workspace ? *workspace : own,
+                          chosen.clusterBlocks);
 }
 
 } // namespace ditron::ops

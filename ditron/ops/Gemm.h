@@ -63,6 +63,9 @@ struct SplitTail {
   int64_t wholeTiles = 0; ///< Tiles of clusters, in whole waves.
   int64_t splitTiles = 0; ///< The others, each computed in `parts` along K.
   int64_t parts = 2;      ///< At most the number of steps along K.
+
+  /// What blocks compute one after the other.
+  int64_t items() const { return wholeTiles + splitTiles * parts; }
 };
 /// Nothing where no wave is ragged or the plan does not split.
 std::optional<SplitTail> splitTailOf(const GemmProblem &problem, const GemmPlan &plan, uint32_t multiprocessors);
@@ -106,6 +109,12 @@ public:
 private:
   std::shared_ptr<const Memory> latest;
 };
+
+/// Binds a kernel that takes sums_ptr, tile_counter_ptr, whole_tiles and parts (kernels/product/split_tail.py) besides the arguments of `call`. Its parts
+/// are in the workspace.
+Expected<PreparedCall> prepareSplitTail(runtime::KernelProvider &kernels, runtime::Rank &rank, KernelCall call, const SplitTail &tail,
+                                        const TileConfig &tile, DataType dtype, GemmWorkspace &workspace,
+                                        uint32_t clusterBlocks = 1);
 
 /// Binds the kernel of the plan (or of libraryGemmPlan) to operands on a rank; calls of the result compute C = A * B with the
 /// epilogue, the same bits each time. A: [m, k]; B: [n, k], or [k, n] where the order is Plain; C: [m, n], [m, n / 2] with SwiGlu.

@@ -40,10 +40,6 @@ std::string tileText(const std::optional<OneLaunchTile> &given) {
                : std::string();
 }
 
-int64_t tilesOf(const TileConfig &tile, int64_t rows, int64_t columns) {
-  return ceilDivide(rows, tile.blockM) * ceilDivide(columns, tile.blockN);
-}
-
 AllReduceForm formOf(TensorParallelForm form) {
   switch (form) {
   case TensorParallelForm::OneShot: return AllReduceForm::OneShot;

@@ -76,6 +76,10 @@ uint32_t blocksFor(const runtime::Rank &rank, int64_t tiles, uint32_t most = UIN
 void appendTileArguments(KernelCall &call, const TileConfig &tile, MultiplyPrecision precision);
 
 inline int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+/// Of a matrix.
+inline int64_t tilesOf(const TileConfig &tile, int64_t rows, int64_t columns) {
+  return ceilDivide(rows, tile.blockM) * ceilDivide(columns, tile.blockN);
+}
 
 /// How the rows of a matrix are dealt out: rank r has the rows from r * rowsPerRank on. When the ranks do not divide the rows,
 /// the last shards are short or empty.

@@ -24,10 +24,6 @@ int64_t placesFor(const OneLaunchTile &shape, uint32_t multiprocessors, uint32_t
   return std::min<int64_t>(multiprocessors, blocks / concurrentCalls);
 }
 
-int64_t tilesOf(const TileConfig &tile, int64_t rows, int64_t columns) {
-  return ceilDivide(rows, tile.blockM) * ceilDivide(columns, tile.blockN);
-}
-
 } // namespace
 
 Status OneLaunchTile::verify() const {

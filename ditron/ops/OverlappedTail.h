@@ -22,8 +22,6 @@ struct OverlappedProduct {
   std::optional<SplitTail> tailOn(const runtime::Rank &rank) const;
   /// For the words of a plan: the parts of each of its last tiles, 0 where they are whole.
   uint32_t partsOn(const runtime::Rank &rank) const;
-  /// As many blocks as its tiles and parts need, at most mostBlocks where the kernel is persistent.
-  uint32_t blocksOn(const runtime::Rank &rank) const;
   /// `call` with the grid and the arguments of the tail, whose sums are in `workspace`.
   Expected<OperandLaunch> launch(runtime::KernelProvider &kernels, runtime::Rank &rank, KernelCall call,
                                  GemmWorkspace &workspace, const OperandLaunch::Names &names) const;

@@ -109,16 +109,11 @@ def gemm_all_reduce(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, M, N, K, s
     tl.assume(steps > 0)
     FETCH_AHEAD: tl.constexpr = can_fetch_ahead(b_ptr.dtype.element_ty, B_TRANSPOSED)
     split_tiles = num_pid_m * num_pid_n - whole_tiles
-    items = num_pid_m * num_pid_n if sums_ptr is None else whole_tiles + split_tiles * parts
-    for item in tl.range(tl.program_id(0), items, tl.num_programs(0), warp_specialize=FETCH_AHEAD):
-        tile, first, end, piece, split_tile = item, 0, steps, 0, 0
-        if sums_ptr is not None:
-            tile, first, end, piece, split_tile = item_of_split_tail(item, whole_tiles, split_tiles, parts, steps)
+    for item in tl.range(tl.program_id(0), whole_tiles + split_tiles * parts, tl.num_programs(0), warp_specialize=FETCH_AHEAD):
+        tile, first, end, piece, split_tile = item_of_split_tail(item, whole_tiles, split_tiles, parts, steps, sums_ptr)
         chunk, pid_m, pid_n = chunked_tile(tile, M, num_pid_n, chunk_rows, rank, WORLD_SIZE, BLOCK_M, GROUP_SIZE_M)
         sums = matmul_tile(a_desc, b_desc, pid_m * BLOCK_M, pid_n * BLOCK_N, first, end, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION)
-        is_complete = True
-        if sums_ptr is not None:
-            sums, is_complete = complete_sums(sums, piece, split_tile, split_tiles, parts, sums_ptr, tile_counter_ptr, 1, BLOCK_M, BLOCK_N)
+        sums, is_complete = complete_sums(sums, piece, split_tile, split_tiles, parts, sums_ptr, tile_counter_ptr, 1, BLOCK_M, BLOCK_N)
         if is_complete:
             value = scaled_tile(sums, pid_m * BLOCK_M, pid_n * BLOCK_N, M, N, a_scale_ptr, 1, b_scale_ptr, bias_ptr, bias_columns, ROW_SCALES,
                                 COLUMN_SCALES, BLOCK_M, BLOCK_N)

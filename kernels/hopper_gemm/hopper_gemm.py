@@ -21,13 +21,13 @@ def store_tile(c_desc, sums, row, column, a_scales, b_scales, bias, ROW_SCALES: 
 
 
 @triton.jit(do_not_specialize=["whole_tiles", "parts", "bias_columns"])
-def gemm_split_tail(a_ptr, b_ptr, c_ptr, sums_ptr, counter_ptr, M, N, K, stride_a, stride_b, stride_c, whole_tiles, parts,
+def gemm_split_tail(a_ptr, b_ptr, c_ptr, sums_ptr, tile_counter_ptr, M, N, K, stride_a, stride_b, stride_c, whole_tiles, parts,
                     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
                     B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr, A_POLICY: tl.constexpr = "", B_POLICY: tl.constexpr = "",
                     CLUSTER: tl.constexpr = 1, a_scale_ptr=None, b_scale_ptr=None, bias_ptr=None, bias_columns=0,
                     ROW_SCALES: tl.constexpr = False, COLUMN_SCALES: tl.constexpr = False, ACTIVATION: tl.constexpr = "none"):
     """As gemm, where the number of tiles would leave the last wave ragged: the tiles behind `whole_tiles` are split along K into `parts`
-    (product/split_tail.py, which says what sums_ptr and counter_ptr are)."""
+    (product/split_tail.py, which says what sums_ptr and tile_counter_ptr are)."""
     a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
     b_desc = weight_descriptor(b_ptr, N, K, stride_b, BLOCK_N, BLOCK_K, B_TRANSPOSED)
     c_desc = tl.make_tensor_descriptor(c_ptr, shape=[M, result_columns(N, ACTIVATION)], strides=[stride_c, 1],
@@ -38,7 +38,7 @@ def gemm_split_tail(a_ptr, b_ptr, c_ptr, sums_ptr, counter_ptr, M, N, K, stride_
     split_tiles = tl.cdiv(tiles_m, CLUSTER) * tiles_n - whole_tiles
     for item in tl.range(tl.program_id(0) // CLUSTER, whole_tiles + split_tiles * parts, tl.num_programs(0) // CLUSTER, warp_specialize=True,
                          cluster_blocks=CLUSTER):
-        tile, first, end, piece, split_tile = item_of_split_tail(item, whole_tiles, split_tiles, parts, k_tiles)
+        tile, first, end, piece, split_tile = item_of_split_tail(item, whole_tiles, split_tiles, parts, k_tiles, sums_ptr)
         tile_m, tile_n = cluster_tile(tile, tiles_m, tiles_n, GROUP_M, CLUSTER)
         row = tile_m * BLOCK_M
         column = tile_n * BLOCK_N
@@ -46,7 +46,7 @@ def gemm_split_tail(a_ptr, b_ptr, c_ptr, sums_ptr, counter_ptr, M, N, K, stride_
                                                      COLUMN_SCALES, BLOCK_M, BLOCK_N)
         accumulator = matmul_tile(a_desc, b_desc, row, column, first, end, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION, A_POLICY,
                                   B_POLICY)
-        sums, is_complete = complete_sums(accumulator, piece, split_tile, split_tiles, parts, sums_ptr, counter_ptr, CLUSTER, BLOCK_M, BLOCK_N)
+        sums, is_complete = complete_sums(accumulator, piece, split_tile, split_tiles, parts, sums_ptr, tile_counter_ptr, CLUSTER, BLOCK_M, BLOCK_N)
         if is_complete:
             store_tile(c_desc, sums, row, column, a_scales, b_scales, bias, ROW_SCALES, COLUMN_SCALES, ACTIVATION, BLOCK_M, BLOCK_N)
 

@@ -24,15 +24,15 @@ def from_register_order(row, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
 
 
 @triton.jit
-def item_of_split_tail(item, whole_tiles, split_tiles, parts, steps):
+def item_of_split_tail(item, whole_tiles, split_tiles, parts, steps, sums_ptr):
     """(tile, first step along K, end of the steps, piece, split tile) of an item. `piece` numbers the parts of all split tiles and is negative
-    for whole tiles; the split tile is counted from whole_tiles. `parts`: 2 to the number of steps."""
+    for whole tiles; the split tile is counted from whole_tiles. `parts`: 2 to the number of steps. Where sums_ptr is None items are whole tiles."""
     tile = item
     piece = item - whole_tiles
     split_tile = 0
     first = 0
     end = steps
-    if piece >= 0:
+    if sums_ptr is not None and piece >= 0:
         split_tile = piece % split_tiles
         part = piece // split_tiles
         tile = whole_tiles + split_tile
@@ -49,10 +49,10 @@ def complete_sums(accumulator, piece, split_tile, split_tiles, parts, sums_ptr, 
 
     Sums of parts go to sums_ptr, fp32 (of int8 operands int32) [parts, split tiles, CLUSTER, BLOCK_M * BLOCK_N]. Each block counts itself at counter_ptr, i64
     [split tiles, CLUSTER]; the last one to come puts it back to zero, for a call of perhaps other parts, and adds the parts of its tile in the order
-    of K, whoever it is: results are the same bits each time, and no block waits for another.
+    of K, whoever it is: results are the same bits each time, and no block waits for another. Where sums_ptr is None all are complete.
     """
     is_complete = True
-    if piece >= 0:
+    if sums_ptr is not None and piece >= 0:
         member = tl.program_id(0) % CLUSTER
         places = sums_ptr + tl.cast(member, tl.int64) * (BLOCK_M * BLOCK_N) + tl.arange(0, BLOCK_M * BLOCK_N)
         tl.store(places + tl.cast(piece, tl.int64) * (CLUSTER * BLOCK_M * BLOCK_N), in_register_order(accumulator, BLOCK_M, BLOCK_N))
