@@ -45,12 +45,12 @@ Expected<AllReduceRmsNorm> AllReduceRmsNorm::create(runtime::World &world, runti
   op.kernels = &kernels;
   op.agreement = PlanAgreement(world, operation);
   if (options.plan) {
-    DITRON_RETURN_IF_ERROR(options.plan->verify(CollectiveKind::AllReduce, world.numRanks()));
+    DITRON_RETURN_IF_ERROR(verifyPacketsOrChunks(operation, *options.plan, world.numRanks()));
     op.rowsOfTable = {{.mostBytes = std::numeric_limits<uint64_t>::max(), .plan = *options.plan}};
   } else {
     const std::string &gpu = world.rank(world.localRanks().front()).attributes().name;
     DITRON_ASSIGN_OR_RETURN(op.rowsOfTable,
-                            collectivePlanRows(CollectiveKind::AllReduce, gpu, world.numRanks(), options.dtype));
+                            collectivePlanRows(rmsNormOperator, gpu, world.numRanks(), options.dtype));
   }
   leavePlacesFor(options.concurrentCalls, 0, world, op.rowsOfTable);
   DITRON_RETURN_IF_ERROR(op.allocate());
@@ -68,9 +68,6 @@ CollectivePlan AllReduceRmsNorm::planFor(int64_t rows) const {
     if (bytes <= row.mostBytes)
       break;
   }
-  // There are these two. Not two shots by packets: a row's owner would have to send it before it can be normalised.
-  if (plan.form != CollectiveForm::Packets)
-    plan.form = CollectiveForm::Chunks;
   return plan;
 }
 

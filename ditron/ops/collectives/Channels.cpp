@@ -43,18 +43,18 @@ std::optional<PairPlan> pairPlanOf(std::span<const CollectivePlanRow> rows) {
 
 Expected<PairPlan> readPairPlan(std::string_view gpu, uint32_t numRanks) {
   DITRON_ASSIGN_OR_RETURN(const std::vector<CollectivePlanRow> rows,
-                          collectivePlanRows(CollectiveKind::AllToAll, gpu, numRanks, DataType::U8));
+                          collectivePlanRows(pairsOperator, gpu, numRanks, DataType::U8));
   if (const std::optional<PairPlan> plan = pairPlanOf(rows))
     return *plan;
   // A user's table may have other forms for all sizes.
   DITRON_ASSIGN_OR_RETURN(const PlanTable library, libraryPlans());
   DITRON_ASSIGN_OR_RETURN(
       const std::vector<CollectivePlanRow> own,
-      collectivePlanRows(PlanChoice::of({"all_to_all", std::string(gpu), numRanks, DataType::U8}, {library})));
+      collectivePlanRows(PlanChoice::of({std::string(pairsOperator), std::string(gpu), numRanks, DataType::U8}, {library})));
   if (const std::optional<PairPlan> plan = pairPlanOf(own))
     return *plan;
   return internalError(
-      fmt::format("plans of collectives: all_to_all has no row of the form chunks on {} with {} ranks", gpu, numRanks));
+      fmt::format("plans of collectives: {} has no row of the form chunks on {} with {} ranks", pairsOperator, gpu, numRanks));
 }
 
 void leavePlacesFor(uint32_t concurrentCalls, uint32_t taken, runtime::World &world,

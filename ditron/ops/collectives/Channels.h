@@ -16,6 +16,8 @@ namespace ditron::ops {
 
 /// Of a packet's 16 bytes; the others are the number of the call, twice.
 inline constexpr uint32_t packetDataBytes = 8;
+/// Of a packet that has nothing else.
+inline constexpr uint32_t packetBytes = 16;
 /// SLOTS of the device code.
 inline constexpr uint32_t slotsOfRing = 4;
 
@@ -29,7 +31,7 @@ struct PairPlan {
   CollectivePlan rings;     ///< Of the form chunks.
   uint64_t packetBytes = 0; ///< The largest message that goes by packets.
 };
-/// From the table's rows of all_to_all for the GPU: the last of the form chunks, and the limit of the last of the form packets. Where
+/// From the table's rows of all_to_all_v for the GPU: the last of the form chunks, and the limit of the last of the form packets. Where
 /// the user's table leaves none of the form chunks, from the library's alone.
 Expected<PairPlan> readPairPlan(std::string_view gpu, uint32_t numRanks);
 

@@ -45,6 +45,8 @@ std::unique_ptr<CollectiveProtocol> makeProtocol(CollectiveForm form, Collective
   switch (form) {
   case CollectiveForm::Packets:
   case CollectiveForm::TwoShotPackets: return makePacketProtocol(std::move(setting));
+  case CollectiveForm::Lamport:
+  case CollectiveForm::TwoShotLamport: return makeLamportProtocol(std::move(setting));
   case CollectiveForm::Chunks: return makeChunkProtocol(std::move(setting));
   case CollectiveForm::Ring: return makeRingProtocol(std::move(setting));
   case CollectiveForm::CopyEngine: return makeCopyEngineProtocol(std::move(setting));
@@ -117,7 +119,11 @@ CollectivePlan Collective::planFor(int64_t elements) const {
 Status Collective::makeProtocols(runtime::World &world) {
   std::map<CollectiveForm, std::vector<SizedPlan>> plans;
   const auto family = [](CollectiveForm form) {
-    return form == CollectiveForm::TwoShotPackets ? CollectiveForm::Packets : form;
+    switch (form) {
+    case CollectiveForm::TwoShotPackets: return CollectiveForm::Packets;
+    case CollectiveForm::TwoShotLamport: return CollectiveForm::Lamport;
+    default: return form;
+    }
   };
   for (const CollectivePlanRow &row : rows) {
     const int64_t most =

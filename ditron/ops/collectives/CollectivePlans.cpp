@@ -54,6 +54,8 @@ const std::vector<FormTraits> &allForms() {
   static const std::vector<FormTraits> forms = {
       {Form::Packets, "packets", false, false, {AllReduce, AllGather, ReduceScatter, AllToAll}},
       {Form::TwoShotPackets, "two_shot_packets", false, false, {AllReduce}},
+      {Form::Lamport, "lamport", false, false, {AllReduce, AllGather, ReduceScatter, AllToAll}},
+      {Form::TwoShotLamport, "two_shot_lamport", false, false, {AllReduce}},
       {Form::Chunks, "chunks", true, false, {AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast}},
       {Form::Ring, "ring", true, false, {AllReduce, AllGather, ReduceScatter, Broadcast}},
       {Form::CopyEngine, "copy_engine", false, false, {AllGather, AllToAll, Broadcast}},
@@ -117,6 +119,10 @@ const std::vector<CollectiveForm> &formsOf(CollectiveKind kind) {
 }
 
 bool hasChunks(CollectiveForm form) { return traitsOf(form).hasChunks; }
+bool hasPackets(CollectiveForm form) {
+  return form == CollectiveForm::Packets || form == CollectiveForm::TwoShotPackets || form == CollectiveForm::Lamport ||
+         form == CollectiveForm::TwoShotLamport;
+}
 bool isForNodes(CollectiveForm form) { return traitsOf(form).isForNodes; }
 bool hasFormForNodes(CollectiveKind kind) { return std::ranges::any_of(formsOf(kind), isForNodes); }
 
@@ -153,7 +159,7 @@ Status CollectivePlan::verify(CollectiveKind kind, uint32_t numRanks, uint32_t n
     return unsupported(fmt::format("{} by {} on {} node{}; its forms there are: {}", toString(kind), traits.name,
                                    numNodes, numNodes > 1 ? "s" : "", fmt::join(forms, ", ")));
   }
-  if ((form == CollectiveForm::Packets || form == CollectiveForm::TwoShotPackets) && numRanks > mostPacketRanks)
+  if (hasPackets(form) && numRanks > mostPacketRanks)
     return unsupported(fmt::format("{} by {} on {} ranks; at most {} are accepted, or the form chunks", toString(kind),
                                    traits.name, numRanks, mostPacketRanks));
   if (form == CollectiveForm::TwoLevelPackets && numRanks / numNodes > mostPacketRanks)
@@ -196,19 +202,31 @@ Expected<std::vector<CollectivePlanRow>> collectivePlanRows(const PlanChoice &ch
   return rows;
 }
 
-Expected<std::vector<CollectivePlanRow>> collectivePlanRows(CollectiveKind kind, std::string_view gpu,
-                                                            uint32_t numRanks, DataType dtype,
-                                                            uint32_t numNodes) {
-  DITRON_ASSIGN_OR_RETURN(
-      const PlanChoice choice,
-      PlanChoice::create(
-          {.op = std::string(toString(kind)), .gpu = std::string(gpu), .numRanks = numRanks, .dtype = dtype, .numNodes = numNodes}));
+static Expected<std::vector<CollectivePlanRow>> rowsFor(const PlanKey &key) {
+  DITRON_ASSIGN_OR_RETURN(const PlanChoice choice, PlanChoice::create(key));
   Expected<std::vector<CollectivePlanRow>> rows = collectivePlanRows(choice);
   if (!rows.isOk())
-    return rows.status().withContext(
-        fmt::format("{} of {} on {} with {} ranks on {} node{}", toString(kind), ditron::toString(dtype), gpu, numRanks,
-                    numNodes, numNodes > 1 ? "s" : ""));
+    return rows.status().withContext(fmt::format("{} of {} on {} with {} ranks on {} node{}", key.op,
+                                                 ditron::toString(key.dtype), key.gpu, key.numRanks, key.numNodes,
+                                                 key.numNodes > 1 ? "s" : ""));
   return rows;
+}
+
+Expected<std::vector<CollectivePlanRow>> collectivePlanRows(CollectiveKind kind, std::string_view gpu,
+                                                            uint32_t numRanks, DataType dtype, uint32_t numNodes) {
+  return rowsFor({std::string(toString(kind)), std::string(gpu), numRanks, dtype, numNodes});
+}
+
+Expected<std::vector<CollectivePlanRow>> collectivePlanRows(std::string_view op, std::string_view gpu,
+                                                            uint32_t numRanks, DataType dtype) {
+  return rowsFor({std::string(op), std::string(gpu), numRanks, dtype});
+}
+
+Status verifyPacketsOrChunks(std::string_view op, const CollectivePlan &plan, uint32_t numRanks) {
+  if (plan.form != CollectiveForm::Packets && plan.form != CollectiveForm::Chunks)
+    return unsupported(
+        fmt::format("{} by {}; its forms are packets and chunks", op, toString(plan.form)));
+  return plan.verify(op == pairsOperator ? CollectiveKind::AllToAll : CollectiveKind::AllReduce, numRanks);
 }
 
 } // namespace ditron::ops

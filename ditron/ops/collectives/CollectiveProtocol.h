@@ -90,6 +90,7 @@ protected:
 };
 
 std::unique_ptr<CollectiveProtocol> makePacketProtocol(CollectiveSetting setting);
+std::unique_ptr<CollectiveProtocol> makeLamportProtocol(CollectiveSetting setting);
 std::unique_ptr<CollectiveProtocol> makeChunkProtocol(CollectiveSetting setting);
 std::unique_ptr<CollectiveProtocol> makeRingProtocol(CollectiveSetting setting);
 std::unique_ptr<CollectiveProtocol> makeCopyEngineProtocol(CollectiveSetting setting);

@@ -1,6 +1,7 @@
 //===- PacketProtocol.cpp - Collectives by packets --------------------------------------------------------------------===//
 //
-// Host side of packet_exchange and packet_all_reduce (kernels/collectives/packets.py).
+// Host side of packet_exchange and packet_all_reduce (kernels/collectives/packets.py), and of lamport_exchange and lamport_all_reduce
+// (lamport.py), whose packets are all data. Each has memory of its own: what one left would be data to the other.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/ops/GemmKernels.h"
@@ -13,30 +14,37 @@ namespace {
 
 class PacketProtocol final : public CollectiveProtocol {
 public:
-  explicit PacketProtocol(CollectiveSetting setting) : CollectiveProtocol(std::move(setting)) {}
+  PacketProtocol(CollectiveSetting setting, bool isLamport)
+      : CollectiveProtocol(std::move(setting)), isLamport(isLamport) {}
 
   Status allocate(std::span<const SizedPlan> plans) override;
   Expected<CollectiveCall> call(runtime::Rank &rank, const CollectivePlan &plan, runtime::Pointer in,
                                 runtime::Pointer out, int64_t elements) const override;
   runtime::Pointer memory(uint32_t rank) const override { return slots.on(rank); }
-  uint64_t workspaceBytes() const override { return slots.bytes(); }
+  uint64_t workspaceBytes() const override { return slots.bytes() + (isLamport ? doubts.bytes() : 0); }
 
 private:
+  uint32_t dataBytes() const { return isLamport ? packetBytes : packetDataBytes; }
   /// That a rank deals with.
   int64_t ownPackets(const CollectivePlan &plan, int64_t elements) const;
 
+  bool isLamport;
   runtime::SymmetricBuffer slots;           ///< [blocks, 2, sources, capacity] packets of 16 bytes
+  runtime::SymmetricBuffer doubts;          ///< Of Lamport packets: what a word that may be two is.
   std::vector<runtime::Buffer> generations; ///< Per rank [blocks]: calls so far
   int64_t capacity = 0;                     ///< Packets of a block from one source.
   uint32_t sources = 0;                     ///< Of the form that has the most.
 };
 
 /// Slots of a rank in a set of packets: its contribution, and in two shots its results.
-uint32_t sourcesOfRank(CollectiveForm form) { return form == CollectiveForm::TwoShotPackets ? 2 : 1; }
+bool isTwoShot(CollectiveForm form) {
+  return form == CollectiveForm::TwoShotPackets || form == CollectiveForm::TwoShotLamport;
+}
+uint32_t sourcesOfRank(CollectiveForm form) { return isTwoShot(form) ? 2 : 1; }
 
 int64_t PacketProtocol::ownPackets(const CollectivePlan &plan, int64_t elements) const {
-  const int64_t packets = ceilDivide(elements * elementBytes(), int64_t{packetDataBytes});
-  return plan.form == CollectiveForm::TwoShotPackets ? ceilDivide(packets, numRanks()) : packets;
+  const int64_t packets = ceilDivide(elements * elementBytes(), int64_t{dataBytes()});
+  return isTwoShot(plan.form) ? ceilDivide(packets, numRanks()) : packets;
 }
 
 Status PacketProtocol::allocate(std::span<const SizedPlan> plans) {
@@ -47,23 +55,29 @@ Status PacketProtocol::allocate(std::span<const SizedPlan> plans) {
     sources = std::max(sources, numRanks() * sourcesOfRank(plan.form));
   }
   constexpr uint64_t wordsPerPacket = 2, sets = 2;
+  const uint64_t count = blocks * sets * sources * capacity * wordsPerPacket;
   DITRON_ASSIGN_OR_RETURN(
-      slots,
-      world().allocateSymmetric(DataType::I64, blocks * sets * sources * capacity * wordsPerPacket, name("_packets")));
-  DITRON_ASSIGN_OR_RETURN(generations, allocateCounters(world(), blocks, name("_packet_calls")));
+      slots, world().allocateSymmetric(DataType::I64, count, name(isLamport ? "_lamport_packets" : "_packets")));
+  if (isLamport) {
+    DITRON_ASSIGN_OR_RETURN(doubts, world().allocateSymmetric(DataType::I64, count, name("_lamport_doubts")));
+  }
+  DITRON_ASSIGN_OR_RETURN(
+      generations, allocateCounters(world(), blocks, name(isLamport ? "_lamport_calls" : "_packet_calls")));
   return Status::ok();
 }
 
 Expected<CollectiveCall> PacketProtocol::call(runtime::Rank &rank, const CollectivePlan &plan, runtime::Pointer in,
                                               runtime::Pointer out, int64_t elements) const {
-  const bool twoShot = plan.form == CollectiveForm::TwoShotPackets;
-  const int64_t perPacket = packetDataBytes / elementBytes();
+  const bool twoShot = isTwoShot(plan.form);
+  const int64_t perPacket = dataBytes() / elementBytes();
   const int64_t own = ownPackets(plan, elements), perBlock = packetsPerBlock(plan, own);
   // A block has the same memory in both forms, whose calls may alternate.
   const int64_t sourceStride = capacity * (sources / (numRanks() * sourcesOfRank(plan.form)));
   KernelCall call;
-  call.source = "collectives/packets";
-  call.kernel = twoShot ? "packet_all_reduce" : "packet_exchange";
+  call.source = isLamport ? "collectives/lamport" : "collectives/packets";
+  call.kernel = isLamport ? twoShot ? "lamport_all_reduce" : "lamport_exchange"
+                : twoShot ? "packet_all_reduce"
+                          : "packet_exchange";
   call.numWarps = plan.numWarps;
   // Each block has a packet, as the protocol needs.
   call.grid = {static_cast<uint32_t>(ceilDivide(own, perBlock)), 1, 1};
@@ -79,6 +93,8 @@ Expected<CollectiveCall> PacketProtocol::call(runtime::Rank &rank, const Collect
                     {"PER_PACKET", perPacket}};
   call.arguments.emplace_back("ALIGNED", elements % perPacket == 0 && alignmentOf(in) == planAlignment &&
                                              alignmentOf(out) == planAlignment);
+  if (isLamport)
+    call.arguments.emplace_back("doubts_ptr", doubts.on(rank.id()));
   if (!twoShot) {
     call.arguments.emplace_back("SCATTER", scatters());
     call.arguments.emplace_back("REDUCE", reduces());
@@ -90,7 +106,11 @@ Expected<CollectiveCall> PacketProtocol::call(runtime::Rank &rank, const Collect
 } // namespace
 
 std::unique_ptr<CollectiveProtocol> makePacketProtocol(CollectiveSetting setting) {
-  return std::make_unique<PacketProtocol>(std::move(setting));
+  return std::make_unique<PacketProtocol>(std::move(setting), false);
+}
+
+std::unique_ptr<CollectiveProtocol> makeLamportProtocol(CollectiveSetting setting) {
+  return std::make_unique<PacketProtocol>(std::move(setting), true);
 }
 
 } // namespace ditron::ops

@@ -47,6 +47,13 @@ Status verifyCollectivePlan(std::string_view op, std::string_view plan, uint32_t
   return parsed.verify(kind, numRanks, numNodes.value_or(isForNodes(parsed.form) ? 2 : 1));
 }
 
+Status verifyPacketsOrChunksText(std::string_view op, std::string_view plan, uint32_t numRanks,
+                                 std::optional<uint32_t> numNodes) {
+  DITRON_ASSIGN_OR_RETURN(const CollectivePlan parsed, parseCollectivePlan(plan));
+  return numNodes.value_or(1) == 1 ? verifyPacketsOrChunks(op, parsed, numRanks)
+                                   : unsupported(fmt::format("{} on {} nodes; one is accepted", op, *numNodes));
+}
+
 std::vector<PlannedOperator> makeOperators() {
   const std::vector<std::string> product = {"m", "n", "k"}, grouped = {"m", "n", "k", "experts"};
   const std::vector<std::string> attention = {"queries", "dim", "heads"};
@@ -63,6 +70,8 @@ std::vector<PlannedOperator> makeOperators() {
       {"expert_parallel_moe", {"tokens", "hidden", "inner"}, verifyExpertParallelMoePlan, false}};
   for (CollectiveKind kind : allCollectiveKinds())
     operators.push_back({std::string(toString(kind)), {"bytes"}, verifyCollectivePlan});
+  for (const std::string_view op : {pairsOperator, rmsNormOperator})
+    operators.push_back({std::string(op), {"bytes"}, verifyPacketsOrChunksText, false});
   return operators;
 }
 

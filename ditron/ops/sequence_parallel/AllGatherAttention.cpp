@@ -223,4 +223,16 @@ Status AllGatherAttention::enqueue(runtime::Rank &rank, runtime::Stream &stream,
   return found->sequence.enqueue(stream);
 }
 
+Status AllGatherAttention::enqueueWithoutExchange(runtime::Rank &rank, runtime::Stream &stream, int64_t tokens,
+                                                  bool withLse) {
+  DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
+  Plan *found = kept[rank.id()]->get({tokens, withLse});
+  if (!found)
+    return invalidArgument(fmt::format("{}: no call with {} tokens has been made", operation, tokens));
+  DITRON_RETURN_IF_ERROR(found->stage.enqueue(stream));
+  if (found->sequences)
+    DITRON_RETURN_IF_ERROR(found->sequences->enqueue(stream));
+  return found->attention.enqueue(stream);
+}
+
 } // namespace ditron::ops

@@ -60,6 +60,8 @@ public:
   /// One call. Every rank makes the same sequence of calls, on one stream after the other. A call that was not prepared is prepared now, which a capture
   /// does not allow.
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, const Operands &operands, int64_t tokens);
+  /// What the rank computed in the last such call, once more, with the keys that came then: to measure how much of the exchange a call hides.
+  Status enqueueWithoutExchange(runtime::Rank &rank, runtime::Stream &stream, int64_t tokens, bool withLse = false);
 
   const AllGatherAttentionOptions &options() const { return optionValues; }
   TokenSections sections(int64_t tokens) const { return {tokens, world->numRanks(), optionValues.causal}; }

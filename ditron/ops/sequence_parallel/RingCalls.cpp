@@ -170,4 +170,16 @@ Status RingCalls::enqueue(runtime::Rank &rank, runtime::Stream &stream, std::spa
   return found->sequence.enqueue(stream);
 }
 
+Status RingCalls::enqueueWithoutExchange(runtime::Rank &rank, runtime::Stream &stream, int64_t tokens, bool variant) {
+  DITRON_RETURN_IF_ERROR(verifyRank(operationName, *world, rank));
+  Plan *found = kept[rank.id()]->get({tokens, variant});
+  if (!found)
+    return invalidArgument(fmt::format("{}: no call with {} tokens has been made", operationName, tokens));
+  if (found->sequences)
+    DITRON_RETURN_IF_ERROR(found->sequences->enqueue(stream));
+  for (BoundCall &each : found->calls)
+    DITRON_RETURN_IF_ERROR(each.call.enqueue(stream));
+  return Status::ok();
+}
+
 } // namespace ditron::ops

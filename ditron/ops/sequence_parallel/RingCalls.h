@@ -42,6 +42,9 @@ class RingCalls {
 public:
   const RingAttentionOptions &options() const { return optionValues; }
   TokenSections sections(int64_t tokens) const { return {tokens, world->numRanks(), optionValues.causal}; }
+  /// The kernels of the last call with so many tokens, and `variant`, once more, on whatever shards are there: to measure how much of the exchange a call hides. Not
+  /// for its results.
+  Status enqueueWithoutExchange(runtime::Rank &rank, runtime::Stream &stream, int64_t tokens, bool variant = false);
   /// Bytes of symmetric memory per rank.
   uint64_t workspaceBytes() const { return ring.workspaceBytes(); }
 

@@ -26,6 +26,21 @@ TEST(CollectivePlans, TheLibrarysTableHasEverySizeOfEveryKind) {
       }
 }
 
+TEST(CollectivePlans, TheLibrarysTableHasPacketsOrChunksForEverySizeOfWhatHasNoOthers) {
+  for (std::string_view op : {pairsOperator, rmsNormOperator})
+    for (uint32_t ranks : {1u, 2u, 3u, 4u, 8u, 16u, 17u, 64u})
+      for (std::string_view gpu : {"NVIDIA H200", "simulated sm_80", "something else"}) {
+        auto rows = collectivePlanRows(op, gpu, ranks, DataType::BF16);
+        ASSERT_TRUE(rows.isOk()) << rows.status().message();
+        for (const CollectivePlanRow &row : *rows)
+          EXPECT_TRUE(verifyPacketsOrChunks(op, row.plan, ranks).isOk()) << row.plan.text();
+        EXPECT_EQ(rows->back().mostBytes, std::numeric_limits<uint64_t>::max());
+        EXPECT_EQ(rows->back().plan.form, CollectiveForm::Chunks);
+      }
+  EXPECT_THAT(std::string(verifyPacketsOrChunks(rmsNormOperator, {CollectiveForm::Lamport, 8, 4, 0}, 2).message()),
+              HasSubstr("all_reduce_rms_norm by lamport; its forms are packets and chunks"));
+}
+
 TEST(CollectivePlans, WorldsOfSeveralNodesHaveFormsOfTheirOwn) {
   for (CollectiveKind kind : allCollectiveKinds())
     for (std::string_view gpu : {"NVIDIA H200", "simulated sm_80"}) {
@@ -78,9 +93,9 @@ TEST(CollectivePlans, ErrorsNameWhatIsMissing) {
   };
   EXPECT_THAT(errorOf("all_reduce * * * : packets 1 1 512"), HasSubstr("t.plans:1:20: 'packets 1 1 512' is no plan"));
   EXPECT_THAT(errorOf("all_reduce * * * : chunks 1 3 512"), HasSubstr("3 warps; powers of two up to 32"));
-  EXPECT_THAT(errorOf("all_gather * * * : two_shot_packets 1 1"), HasSubstr("all_gather by two_shot_packets on 1 node; its forms there are: packets, chunks, ring"));
+  EXPECT_THAT(errorOf("all_gather * * * : two_shot_packets 1 1"), HasSubstr("all_gather by two_shot_packets on 1 node; its forms there are: packets, lamport, chunks, ring"));
   EXPECT_THAT(errorOf("all_reduce * * * bytes<=100 : chunks 1 1 512"), HasSubstr("no row of the tables of plans fits"));
-  EXPECT_THAT(errorOf("all_to_all * * * : ring 1 1 512"), HasSubstr("all_to_all by ring on 1 node; its forms there are: packets, chunks"));
+  EXPECT_THAT(errorOf("all_to_all * * * : ring 1 1 512"), HasSubstr("all_to_all by ring on 1 node; its forms there are: packets, lamport, chunks"));
   EXPECT_THAT(errorOf("all_reduce * 64 * : chunks 1 1 512"), HasSubstr("with 1 warps on 64 ranks; at least 2 warps"));
   EXPECT_THAT(errorOf(""), HasSubstr("no row"));
 }
@@ -88,6 +103,7 @@ TEST(CollectivePlans, ErrorsNameWhatIsMissing) {
 TEST(CollectivePlans, TextAndBack) {
   for (const CollectivePlan &plan :
        {CollectivePlan{CollectiveForm::Packets, 8, 4, 0}, CollectivePlan{CollectiveForm::TwoShotPackets, 1, 32, 0},
+        CollectivePlan{CollectiveForm::Lamport, 264, 8, 0}, CollectivePlan{CollectiveForm::TwoShotLamport, 132, 4, 0},
         CollectivePlan{CollectiveForm::Chunks, 132, 16, 8192}, CollectivePlan{CollectiveForm::Ring, 16, 8, 512}}) {
     auto read = parseCollectivePlan(plan.text());
     ASSERT_TRUE(read.isOk()) << read.status().message();

@@ -317,6 +317,57 @@ TEST_F(Collectives, InPlaceWithMoreThreadsThanElements) {
     }
 }
 
+/// Of the words that Lamport packets have a use of their own for, and others, by all forms; again and again, so that what one call leaves would be seen by the next.
+TEST_F(Collectives, EveryWordArrives) {
+  constexpr int64_t words[] = {-1, std::numeric_limits<int64_t>::max(), 0, std::numeric_limits<int64_t>::min(), 1, -2};
+  const uint32_t ranks = ranksOnTarget(3);
+  start(ranks, seeded(5));
+  constexpr int64_t n = 130;
+  for (CollectiveKind kind : {CollectiveKind::AllGather, CollectiveKind::AllToAll, CollectiveKind::AllReduce})
+    for (const CollectivePlan &plan : plansOf(kind)) {
+      if (isMultimem(plan.form))
+        continue;
+      const std::string what = fmt::format("{} by {}", toString(kind), toString(plan.form));
+      const bool gives = kind == CollectiveKind::AllToAll, gets = kind != CollectiveKind::AllReduce;
+      auto collective = Collective::create(world(), sharedJit(),
+                                           {.kind = kind,
+                                            .dtype = DataType::I64,
+                                            .reduction = gets ? Reduction::Sum : Reduction::Max,
+                                            .maxElements = n,
+                                            .plan = plan});
+      ASSERT_OK(collective);
+      std::vector<Buffer> in, out;
+      for (uint32_t r = 0; r < ranks; ++r) {
+        in.push_back(zeros(DataType::I64, (gives ? ranks : 1) * n, "in", r));
+        out.push_back(zeros(DataType::I64, (gets ? ranks : 1) * n, "out", r));
+        ASSERT_OK(collective->prepare(rank(r), n));
+      }
+      for (int64_t call = 0; call < 4; ++call) {
+        const auto given = [&](int64_t source, int64_t i) { return words[(call + source + i + i / 7) % std::size(words)]; };
+        for (uint32_t r = 0; r < ranks; ++r) {
+          std::vector<int64_t> values(in[r].count());
+          for (size_t i = 0; i < values.size(); ++i)
+            values[i] = given(r, static_cast<int64_t>(i));
+          ASSERT_OK(in[r].upload(values.data(), in[r].bytes()));
+        }
+        ASSERT_OK(world().runRanks([&](Rank &me) -> Status {
+          DITRON_RETURN_IF_ERROR(collective->enqueue(me, me.stream(), in[me.id()], out[me.id()], n));
+          return me.stream().synchronize();
+        }));
+        for (uint32_t r = 0; r < ranks; ++r) {
+          std::vector<int64_t> values(out[r].count()), expected(values.size(), std::numeric_limits<int64_t>::min());
+          ASSERT_OK(out[r].download(values.data(), out[r].bytes()));
+          for (int64_t source = 0; source < ranks; ++source)
+            for (int64_t i = 0; i < n; ++i) {
+              int64_t &element = expected[gets ? source * n + i : i];
+              element = std::max(element, given(source, gives ? r * n + i : i));
+            }
+          ASSERT_EQ(values, expected) << what << ", call " << call << ", rank " << r;
+        }
+      }
+    }
+}
+
 TEST_F(Collectives, TypesAndReductions) {
   const uint32_t ranks = ranksOnTarget(3);
   start(ranks, seeded(3));
@@ -671,7 +722,7 @@ TEST_F(Collectives, Refusals) {
                 HasSubstr("all_reduce by tensor_copies on sim:sm_80: GPUs of compute capability 9.0"));
   const CollectivePlan nodes{CollectiveForm::TwoLevel, 3, 2, 512};
   EXPECT_THAT(error({.maxElements = 4, .plan = nodes}),
-              HasSubstr("all_reduce by two_level on 1 node; its forms there are: packets, two_shot_packets, chunks"));
+              HasSubstr("all_reduce by two_level on 1 node; its forms there are: packets, two_shot_packets, lamport, two_shot_lamport, chunks"));
   auto group = world().group({0});
   ASSERT_OK(group.status());
   auto withoutMulticast = Collective::create(

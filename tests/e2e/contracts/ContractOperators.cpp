@@ -857,9 +857,11 @@ std::vector<ContractEntry> makeTable() {
   for (CollectiveKind kind : ops::allCollectiveKinds()) {
     table.push_back(collective(kind, std::nullopt));
     if (kind != CollectiveKind::Broadcast)
-      table.push_back(collective(kind, packets));
+      for (CollectiveForm form : {packets, CollectiveForm::Lamport})
+        table.push_back(collective(kind, form));
     if (kind == CollectiveKind::AllReduce)
-      table.push_back(collective(kind, CollectiveForm::TwoShotPackets));
+      for (CollectiveForm form : {CollectiveForm::TwoShotPackets, CollectiveForm::TwoShotLamport})
+        table.push_back(collective(kind, form));
     table.push_back(collective(kind, chunks));
   }
   for (std::optional<CollectiveForm> form :

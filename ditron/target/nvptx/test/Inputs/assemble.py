@@ -300,6 +300,11 @@ for scatter, reduce in [(False, False), (True, True)]:
     cases.append((library("collectives/chunks"), "chunk_exchange", chunks + ", i32, i32, i32:16, fp32" +
                   constexpr(CHUNK=8192, SCATTER=scatter, REDUCE=reduce, ROOTED=False, **ranks_and_sums), "--num-warps 16"))
 cases.append((library("collectives/packets"), "packet_all_reduce", packets + constexpr(PER_PACKET=4, ALIGNED=True, **ranks_and_sums), "--num-warps 16"))
+lamport = packets.replace("*i64:16", "*i64:16, *i64:16", 1)
+for scatter, reduce in [(False, False), (True, True)]:
+    cases.append((library("collectives/lamport"), "lamport_exchange", lamport + constexpr(PER_PACKET=8, SCATTER=scatter, REDUCE=reduce, ALIGNED=reduce, **ranks_and_sums),
+                  "--num-warps 16"))
+cases.append((library("collectives/lamport"), "lamport_all_reduce", lamport + constexpr(PER_PACKET=8, ALIGNED=True, **ranks_and_sums), "--num-warps 16"))
 cases.append((library("collectives/chunks"), "chunk_all_reduce", chunks + ", i32:16, i32, i32:16, fp32" + constexpr(CHUNK=4096, **ranks_and_sums), "--num-warps 16"))
 for reduce, gather in [(True, True), (True, False), (False, True)]:
     kinds = constexpr(REDUCE=reduce, GATHER=gather, REDUCTION=0, SCALED=False)
