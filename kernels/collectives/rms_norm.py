@@ -1,4 +1,4 @@
-"""AllReduce with a residual and RMSNorm behind it, row by row: by packets in one shot, by chunks in two."""
+"""AllReduce with a residual and RMSNorm behind it, row by row: by Lamport packets, in one shot or two, and by chunks in two."""
 import triton
 import triton.language as tl
 import triton_dist.language as dl
@@ -6,7 +6,7 @@ from triton_dist.language.extra.language_extra import (__shfl_xor_sync_i32, __sy
                                                        st_vector, tid, warp_idx)
 
 from .chunks import SLOTS, combine_chunk, signal_all
-from .packets import combine_packets, receive_packets, send_packet
+from .lamport import combine_words, elements_of, send_words, take_words, words_of
 from .reduction import SUM
 
 
@@ -27,29 +27,40 @@ def block_sum(value, scratch):
 
 
 @triton.jit
-def with_residual(slots_ptr, stride, call, residual_ptr, residual_out_ptr, packet, PACKETS: tl.constexpr,
-                  PER_PACKET: tl.constexpr, WORLD: tl.constexpr):
-    """The sum of a packet's contributions, rounded, plus the residual, rounded and stored; as fp32. Zeros behind the row's end."""
+def with_residual(words, residual_ptr, residual_out_ptr, IS_SUM: tl.constexpr, WORLD: tl.constexpr):
+    """Of a packet the sum of its contributions, rounded, or with IS_SUM the sum itself, plus the residual, rounded and stored; as fp32."""
     element: tl.constexpr = residual_ptr.dtype.element_ty
+    if IS_SUM:
+        total = elements_of(words[0], words[1], element)
+    else:
+        total = combine_words(words, element, SUM, WORLD)
+    new = (total.to(tl.float32) + ld_vector(residual_ptr, len(total)).to(tl.float32)).to(element)
+    st_vector(residual_out_ptr, new)
+    return new.to(tl.float32)
+
+
+@triton.jit
+def arrived_with_residual(slots_ptr, doubts_ptr, stride, residual_ptr, residual_out_ptr, packet, PACKETS: tl.constexpr, PER_PACKET: tl.constexpr, IS_SUM: tl.constexpr,
+                          WORLD: tl.constexpr):
+    """Of a row's packet, when it is there; zeros behind the row's end."""
     values = dl.zeros_vector(PER_PACKET, tl.float32)
     if packet < PACKETS:
-        total = combine_packets(receive_packets(slots_ptr + packet * 2, stride, call, WORLD), element, SUM, WORLD)
-        residual = ld_vector(residual_ptr + packet * PER_PACKET, PER_PACKET)
-        new = (total.to(tl.float32) + residual.to(tl.float32)).to(element)
-        st_vector(residual_out_ptr + packet * PER_PACKET, new)
-        values = new.to(tl.float32)
+        words = take_words(slots_ptr + packet * 2, doubts_ptr + packet * 2, stride, 1 if IS_SUM else WORLD)
+        values = with_residual(words, residual_ptr + packet * PER_PACKET, residual_out_ptr + packet * PER_PACKET, IS_SUM, WORLD)
     return values
 
 
 @triton.jit(do_not_specialize=["rows", "rank", "rows_per_block", "capacity"])
-def packet_all_reduce_rms_norm(x_ptr, residual_ptr, weight_ptr, out_ptr, residual_out_ptr, slots_ptr, generation_ptr, rows, rank,
-                               rows_per_block, capacity, epsilon, WORLD: tl.constexpr, COLUMNS: tl.constexpr,
-                               PER_PACKET: tl.constexpr):
-    """residual_out = sum over ranks of x + residual; out = residual_out / rms(residual_out) * weight. All [rows, COLUMNS]; one shot.
+def lamport_all_reduce_rms_norm(x_ptr, residual_ptr, weight_ptr, out_ptr, residual_out_ptr, slots_ptr, doubts_ptr, generation_ptr, rows, rank, rows_per_block, capacity, epsilon,
+                                WORLD: tl.constexpr, COLUMNS: tl.constexpr, PER_PACKET: tl.constexpr, TWO_SHOT: tl.constexpr):
+    """residual_out = sum over ranks of x + residual; out = residual_out / rms(residual_out) * weight. All [rows, COLUMNS].
 
-    slots_ptr, generation_ptr as for packet_exchange; a block's packets are those of its rows.
+    TWO_SHOT: the packets of a row are dealt out to the ranks, packet p to rank p % WORLD, each adds its own and sends the sums to all; every rank adds the residual to all of them.
+    slots_ptr, doubts_ptr: symmetric, [blocks, 2, WORLD + 1, capacity] packets of two words (lamport.py): contributions, and sums; generation_ptr: [blocks]. A block's packets are those
+    of its rows, of which it has some.
     """
     PACKETS: tl.constexpr = COLUMNS // PER_PACKET
+    OWN: tl.constexpr = (PACKETS + WORLD - 1) // WORLD
     TURNS: tl.constexpr = (PACKETS + num_threads() - 1) // num_threads()
     scratch = dl.allocate_smem(tl.float32, [num_warps()])
     element: tl.constexpr = x_ptr.dtype.element_ty
@@ -57,21 +68,40 @@ def packet_all_reduce_rms_norm(x_ptr, residual_ptr, weight_ptr, out_ptr, residua
     thread = tid(0)
     call = tl.load(generation_ptr + block) + 1
     stride = tl.cast(capacity, tl.int64) * 2
-    slots_ptr += (tl.cast(block, tl.int64) * 2 + call % 2) * WORLD * stride
+    set_words = (tl.cast(block, tl.int64) * 2 + call % 2) * (WORLD + 1) * stride
+    slots_ptr += set_words
+    doubts_ptr += set_words
+    sums_ptr = slots_ptr + WORLD * stride
+    sum_doubts_ptr = doubts_ptr + WORLD * stride
     first_row = tl.cast(block, tl.int64) * rows_per_block
     count = min(tl.cast(rows_per_block, tl.int64), rows - first_row)
     for row in range(0, count):
         for turn in tl.static_range(TURNS):
             packet = turn * num_threads() + thread
             if packet < PACKETS:
-                values = ld_vector(x_ptr + (first_row + row) * COLUMNS + packet * PER_PACKET, PER_PACKET)
-                for step in tl.static_range(WORLD):
+                words = words_of(ld_vector(x_ptr + (first_row + row) * COLUMNS + packet * PER_PACKET, PER_PACKET))
+                place = rank * stride + (row * PACKETS + packet) * 2
+                if TWO_SHOT:
+                    send_words(dl.symm_at(slots_ptr, packet % WORLD) + place, dl.symm_at(doubts_ptr, packet % WORLD) + place, words)
+                else:
+                    for step in tl.static_range(1, WORLD + 1):
+                        target = (rank + step) % WORLD
+                        send_words(dl.symm_at(slots_ptr, target) + place, dl.symm_at(doubts_ptr, target) + place, words)
+    if TWO_SHOT:
+        for index in range(thread, count * OWN, num_threads()):
+            packet = index % OWN * WORLD + rank
+            if packet < PACKETS:
+                place = (index // OWN * PACKETS + packet) * 2
+                words = words_of(combine_words(take_words(slots_ptr + place, doubts_ptr + place, stride, WORLD), element, SUM, WORLD))
+                for step in tl.static_range(1, WORLD + 1):
                     target = (rank + step) % WORLD
-                    send_packet(dl.symm_at(slots_ptr, target) + rank * stride + (row * PACKETS + packet) * 2, values, call)
+                    send_words(dl.symm_at(sums_ptr, target) + place, dl.symm_at(sum_doubts_ptr, target) + place, words)
+        slots_ptr = sums_ptr
+        doubts_ptr = sum_doubts_ptr
     for row in range(0, count):
         begin = (first_row + row) * COLUMNS
-        parts = [with_residual(slots_ptr + row * PACKETS * 2, stride, call, residual_ptr + begin, residual_out_ptr + begin,
-                               turn * num_threads() + thread, PACKETS, PER_PACKET, WORLD) for turn in range(TURNS)]
+        parts = [arrived_with_residual(slots_ptr + row * PACKETS * 2, doubts_ptr + row * PACKETS * 2, stride, residual_ptr + begin, residual_out_ptr + begin,
+                                       turn * num_threads() + thread, PACKETS, PER_PACKET, TWO_SHOT, WORLD) for turn in range(TURNS)]
         square = 0.0
         for turn in tl.static_range(TURNS):
             for i in tl.static_range(PER_PACKET):

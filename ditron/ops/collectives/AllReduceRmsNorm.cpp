@@ -45,7 +45,7 @@ Expected<AllReduceRmsNorm> AllReduceRmsNorm::create(runtime::World &world, runti
   op.kernels = &kernels;
   op.agreement = PlanAgreement(world, operation);
   if (options.plan) {
-    DITRON_RETURN_IF_ERROR(verifyPacketsOrChunks(operation, *options.plan, world.numRanks()));
+    DITRON_RETURN_IF_ERROR(verifyPlanOf(rmsNormOperator, *options.plan, world.numRanks()));
     op.rowsOfTable = {{.mostBytes = std::numeric_limits<uint64_t>::max(), .plan = *options.plan}};
   } else {
     const std::string &gpu = world.rank(world.localRanks().front()).attributes().name;
@@ -72,7 +72,7 @@ CollectivePlan AllReduceRmsNorm::planFor(int64_t rows) const {
 }
 
 int64_t AllReduceRmsNorm::packetsOfRow() const {
-  return optionValues.columns * sizeOf(optionValues.dtype) / packetDataBytes;
+  return optionValues.columns * sizeOf(optionValues.dtype) / packetBytes;
 }
 int64_t AllReduceRmsNorm::rowsPerBlock(const CollectivePlan &plan, int64_t rows) const {
   return ceilDivide(rows, plan.blocks);
@@ -85,18 +85,21 @@ Status AllReduceRmsNorm::allocate() {
     const int64_t rows = std::max<int64_t>(
         1, static_cast<int64_t>(std::min<uint64_t>(row.mostBytes / bytesOfRow, optionValues.maxRows)));
     const CollectivePlan plan = planFor(rows);
-    Channel &channel = plan.form == CollectiveForm::Packets ? packets : chunks;
+    const bool byPackets = plan.form != CollectiveForm::Chunks;
+    Channel &channel = byPackets ? packets : chunks;
     channel.blocks = std::max(channel.blocks, plan.blocks);
-    if (plan.form == CollectiveForm::Packets)
+    if (byPackets)
       channel.capacity = std::max(channel.capacity, rowsPerBlock(plan, rows) * packetsOfRow());
     if (rows == optionValues.maxRows)
       break;
   }
   const uint64_t ranks = world->numRanks();
   if (packets.blocks) {
+    const uint64_t words = packets.blocks * 2 * (ranks + 1) * packets.capacity * 2;
     DITRON_ASSIGN_OR_RETURN(packets.slots,
-                            world->allocateSymmetric(DataType::I64, packets.blocks * 2 * ranks * packets.capacity * 2,
-                                                     "all_reduce_rms_norm_packets"));
+                            world->allocateSymmetric(DataType::I64, words, "all_reduce_rms_norm_packets"));
+    DITRON_ASSIGN_OR_RETURN(packets.doubts,
+                            world->allocateSymmetric(DataType::I64, words, "all_reduce_rms_norm_doubts"));
     DITRON_ASSIGN_OR_RETURN(packets.generations,
                             allocateCounters(*world, packets.blocks, "all_reduce_rms_norm_packet_calls"));
   }
@@ -115,13 +118,13 @@ Status AllReduceRmsNorm::allocate() {
 
 Expected<AllReduceRmsNorm::Plan> AllReduceRmsNorm::makePlan(runtime::Rank &rank, int64_t rows) const {
   const CollectivePlan plan = planFor(rows);
-  const bool byPackets = plan.form == CollectiveForm::Packets;
+  const bool byPackets = plan.form != CollectiveForm::Chunks;
   const Channel &channel = byPackets ? packets : chunks;
   // Some aligned memory stands for the operands.
   const runtime::Pointer any = channel.slots.on(rank.id()).as(optionValues.dtype);
   KernelCall call;
   call.source = "collectives/rms_norm";
-  call.kernel = byPackets ? "packet_all_reduce_rms_norm" : "chunk_all_reduce_rms_norm";
+  call.kernel = byPackets ? "lamport_all_reduce_rms_norm" : "chunk_all_reduce_rms_norm";
   call.numWarps = plan.numWarps;
   call.arguments = {{"x_ptr", any},
                     {"residual_ptr", any},
@@ -140,7 +143,9 @@ Expected<AllReduceRmsNorm::Plan> AllReduceRmsNorm::makePlan(runtime::Rank &rank,
     call.grid = {static_cast<uint32_t>(ceilDivide(rows, perBlock)), 1, 1};
     call.arguments.emplace_back("rows_per_block", perBlock);
     call.arguments.emplace_back("capacity", packets.capacity);
-    call.arguments.emplace_back("PER_PACKET", packetDataBytes / sizeOf(optionValues.dtype));
+    call.arguments.emplace_back("doubts_ptr", packets.doubts.on(rank.id()));
+    call.arguments.emplace_back("PER_PACKET", packetBytes / sizeOf(optionValues.dtype));
+    call.arguments.emplace_back("TWO_SHOT", plan.form == CollectiveForm::TwoShotLamport);
   } else {
     call.grid = {static_cast<uint32_t>(std::min<int64_t>(plan.blocks, ceilDivide(rows, rank.numRanks()))), 1, 1};
     call.arguments.emplace_back("signals_ptr", chunks.signals.on(rank.id()));

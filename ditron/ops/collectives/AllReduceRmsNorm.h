@@ -3,7 +3,7 @@
 // What stands between two products of a tensor-parallel transformer layer:
 //   residual' = sum over ranks of x + residual;   out = residual' / sqrt(mean(residual'^2) + epsilon) * weight
 // row by row. The sum is rounded to the element type, then residual' is, and the norm is of that: the same values as the three steps
-// one after the other. Few rows: one shot by packets; else two shots, a row a chunk. Contracts as of Collective.h.
+// one after the other. Few rows go by Lamport packets, in one shot or two; many by chunks, a row a chunk. Contracts as of Collective.h.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_OPS_COLLECTIVES_ALLREDUCERMSNORM_H
@@ -24,7 +24,7 @@ struct AllReduceRmsNormOptions {
   int64_t maxRows = 0;             ///< Of any call; sizes the buffers.
   double epsilon = 1e-6;
   uint32_t concurrentCalls = 1; ///< As of CollectiveOptions.
-  /// Instead of the table's row of all_reduce for so many bytes; its chunks are rows, whatever it says.
+  /// Instead of the table's row of all_reduce_rms_norm for so many bytes. Lamport, TwoShotLamport or Chunks, which are rows, whatever it says.
   std::optional<CollectivePlan> plan = std::nullopt;
 };
 
@@ -56,7 +56,7 @@ private:
   };
   /// The buffers of one form.
   struct Channel {
-    runtime::SymmetricBuffer slots, signals;
+    runtime::SymmetricBuffer slots, signals, doubts;
     std::vector<runtime::Buffer> generations;
     uint32_t blocks = 0;
     int64_t capacity = 0; ///< Packets of a block from one source.

@@ -222,11 +222,18 @@ Expected<std::vector<CollectivePlanRow>> collectivePlanRows(std::string_view op,
   return rowsFor({std::string(op), std::string(gpu), numRanks, dtype});
 }
 
-Status verifyPacketsOrChunks(std::string_view op, const CollectivePlan &plan, uint32_t numRanks) {
-  if (plan.form != CollectiveForm::Packets && plan.form != CollectiveForm::Chunks)
-    return unsupported(
-        fmt::format("{} by {}; its forms are packets and chunks", op, toString(plan.form)));
-  return plan.verify(op == pairsOperator ? CollectiveKind::AllToAll : CollectiveKind::AllReduce, numRanks);
+Status verifyPlanOf(std::string_view op, const CollectivePlan &plan, uint32_t numRanks) {
+  using enum CollectiveForm;
+  const bool isPairs = op == pairsOperator;
+  const std::vector<CollectiveForm> forms =
+      isPairs ? std::vector{Packets, Chunks} : std::vector{Lamport, TwoShotLamport, Chunks};
+  if (std::ranges::find(forms, plan.form) == forms.end()) {
+    std::vector<std::string_view> names;
+    for (CollectiveForm form : forms)
+      names.push_back(toString(form));
+    return unsupported(fmt::format("{} by {}; its forms are {}", op, toString(plan.form), fmt::join(names, ", ")));
+  }
+  return plan.verify(isPairs ? CollectiveKind::AllToAll : CollectiveKind::AllReduce, numRanks);
 }
 
 } // namespace ditron::ops

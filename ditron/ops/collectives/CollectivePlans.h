@@ -77,13 +77,13 @@ struct CollectivePlanRow {
 Expected<std::vector<CollectivePlanRow>> collectivePlanRows(CollectiveKind kind, std::string_view gpu,
                                                             uint32_t numRanks, DataType dtype,
                                                             uint32_t numNodes = 1);
-/// What else has rows with plans of collectives, of the forms Packets and Chunks only: AllToAllV and SendReceive, and AllReduceRmsNorm.
+/// What else has rows with plans of collectives: AllToAllV and SendReceive, by Packets and Chunks, and AllReduceRmsNorm, by Lamport, TwoShotLamport and Chunks.
 inline constexpr std::string_view pairsOperator = "all_to_all_v", rmsNormOperator = "all_reduce_rms_norm";
 /// Of one of these.
 Expected<std::vector<CollectivePlanRow>> collectivePlanRows(std::string_view op, std::string_view gpu,
                                                             uint32_t numRanks, DataType dtype);
 /// Refuses plans that these do not have.
-Status verifyPacketsOrChunks(std::string_view op, const CollectivePlan &plan, uint32_t numRanks);
+Status verifyPlanOf(std::string_view op, const CollectivePlan &plan, uint32_t numRanks);
 /// The same from rows that have been chosen already; an error where there is no row for some size.
 Expected<std::vector<CollectivePlanRow>> collectivePlanRows(const PlanChoice &choice);
 

@@ -47,10 +47,10 @@ Status verifyCollectivePlan(std::string_view op, std::string_view plan, uint32_t
   return parsed.verify(kind, numRanks, numNodes.value_or(isForNodes(parsed.form) ? 2 : 1));
 }
 
-Status verifyPacketsOrChunksText(std::string_view op, std::string_view plan, uint32_t numRanks,
-                                 std::optional<uint32_t> numNodes) {
+Status verifyPlanTextOf(std::string_view op, std::string_view plan, uint32_t numRanks,
+                        std::optional<uint32_t> numNodes) {
   DITRON_ASSIGN_OR_RETURN(const CollectivePlan parsed, parseCollectivePlan(plan));
-  return numNodes.value_or(1) == 1 ? verifyPacketsOrChunks(op, parsed, numRanks)
+  return numNodes.value_or(1) == 1 ? verifyPlanOf(op, parsed, numRanks)
                                    : unsupported(fmt::format("{} on {} nodes; one is accepted", op, *numNodes));
 }
 
@@ -71,7 +71,7 @@ std::vector<PlannedOperator> makeOperators() {
   for (CollectiveKind kind : allCollectiveKinds())
     operators.push_back({std::string(toString(kind)), {"bytes"}, verifyCollectivePlan});
   for (const std::string_view op : {pairsOperator, rmsNormOperator})
-    operators.push_back({std::string(op), {"bytes"}, verifyPacketsOrChunksText, false});
+    operators.push_back({std::string(op), {"bytes"}, verifyPlanTextOf, false});
   return operators;
 }
 

@@ -26,19 +26,19 @@ TEST(CollectivePlans, TheLibrarysTableHasEverySizeOfEveryKind) {
       }
 }
 
-TEST(CollectivePlans, TheLibrarysTableHasPacketsOrChunksForEverySizeOfWhatHasNoOthers) {
+TEST(CollectivePlans, TheLibrarysTableHasEverySizeOfWhatHasFewForms) {
   for (std::string_view op : {pairsOperator, rmsNormOperator})
     for (uint32_t ranks : {1u, 2u, 3u, 4u, 8u, 16u, 17u, 64u})
       for (std::string_view gpu : {"NVIDIA H200", "simulated sm_80", "something else"}) {
         auto rows = collectivePlanRows(op, gpu, ranks, DataType::BF16);
         ASSERT_TRUE(rows.isOk()) << rows.status().message();
         for (const CollectivePlanRow &row : *rows)
-          EXPECT_TRUE(verifyPacketsOrChunks(op, row.plan, ranks).isOk()) << row.plan.text();
+          EXPECT_TRUE(verifyPlanOf(op, row.plan, ranks).isOk()) << row.plan.text();
         EXPECT_EQ(rows->back().mostBytes, std::numeric_limits<uint64_t>::max());
         EXPECT_EQ(rows->back().plan.form, CollectiveForm::Chunks);
       }
-  EXPECT_THAT(std::string(verifyPacketsOrChunks(rmsNormOperator, {CollectiveForm::Lamport, 8, 4, 0}, 2).message()),
-              HasSubstr("all_reduce_rms_norm by lamport; its forms are packets and chunks"));
+  EXPECT_THAT(std::string(verifyPlanOf(rmsNormOperator, {CollectiveForm::Packets, 8, 4, 0}, 2).message()),
+              HasSubstr("all_reduce_rms_norm by packets; its forms are lamport, two_shot_lamport, chunks"));
 }
 
 TEST(CollectivePlans, WorldsOfSeveralNodesHaveFormsOfTheirOwn) {

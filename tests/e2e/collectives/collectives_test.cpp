@@ -639,8 +639,10 @@ TEST_F(Collectives, AllReduceWithResidualAndRmsNorm) {
   };
   const uint32_t ranks = ranksOnTarget(3);
   start(ranks, seeded(8, ranks - 1, 3));
-  for (const Case &c : {Case{DataType::BF16, 64, smallPackets}, Case{DataType::BF16, 1000, smallPackets},
-                        Case{DataType::F32, 300, smallPackets}, Case{DataType::BF16, 64, smallChunks},
+  constexpr CollectivePlan oneShot = {CollectiveForm::Lamport, 3, 1, 0}, twoShots = {CollectiveForm::TwoShotLamport, 3, 1, 0};
+  for (const Case &c : {Case{DataType::BF16, 64, oneShot}, Case{DataType::BF16, 1000, oneShot},
+                        Case{DataType::F32, 300, oneShot}, Case{DataType::BF16, 64, twoShots},
+                        Case{DataType::F16, 1000, twoShots}, Case{DataType::F32, 4, twoShots}, Case{DataType::BF16, 64, smallChunks},
                         Case{DataType::F16, 1000, smallChunks}, Case{DataType::F32, 300, smallChunks}}) {
     constexpr int64_t maxRows = 20;
     auto op = ops::AllReduceRmsNorm::create(

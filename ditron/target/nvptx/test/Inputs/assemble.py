@@ -333,8 +333,9 @@ else:
     cases.append((library("collectives/multimem"), "multimem_all_gather", shared + ", i32, i32:16" + constexpr(**of_chunks), "--num-warps 16"))
     cases.append((library("collectives/multimem"), "multimem_one_shot_all_reduce", shared + ", i32, i32:16, fp32" + constexpr(SCALED=False, **of_chunks), "--num-warps 16"))
     cases.append((library("collectives/multimem"), "multimem_all_reduce", shared + ", i32:16, i32, i32:16, fp32" + constexpr(SCALED=False, **of_chunks), "--num-warps 16"))
-cases.append((library("collectives/rms_norm"), "packet_all_reduce_rms_norm", rows + ", *i64:16, *i64:16, i32, i32, i32, i32, fp32" +
-              constexpr(WORLD=8, COLUMNS=8192, PER_PACKET=4), "--num-warps 16"))
+for two_shot in [False, True]:
+    cases.append((library("collectives/rms_norm"), "lamport_all_reduce_rms_norm", rows + ", *i64:16, *i64:16, *i64:16, i32, i32, i32, i32, fp32" +
+                  constexpr(WORLD=8, COLUMNS=8192, PER_PACKET=8, TWO_SHOT=two_shot), "--num-warps 16"))
 cases.append((library("collectives/rms_norm"), "chunk_all_reduce_rms_norm", rows + ", *bf16:16, *i64:16, *i64:16, i32, i32, fp32" +
               constexpr(WORLD=8, COLUMNS=8192, CHUNK=8192), "--num-warps 16"))
 words = ", ".join(["*i64"] * 4)
