@@ -181,6 +181,15 @@ TEST_P(AllGatherAttentionTest, CallsOfTwoSizes) {
         expectSame(*values, first[r], "again");
     }
   }
+  // What is measured without the exchange is the work of the last call.
+  for (Memory &own : memory[1])
+    ASSERT_OK(own.out.uploadFloats(std::vector<float>(own.out.count(), std::nanf(""))));
+  for (uint32_t r = 0; r < p.ranks; ++r)
+    ASSERT_OK(op->enqueueWithoutExchange((*world)->rank(r), (*world)->rank(r).stream(), sizes[1], true));
+  ASSERT_OK((*world)->synchronize());
+  check(memory[1], data[1], "without the exchange");
+  EXPECT_THAT(op->enqueueWithoutExchange((*world)->rank(0), (*world)->rank(0).stream(), 1, true).message(),
+              HasSubstr("no call with 1 tokens has been made"));
 }
 
 struct PackedCase {

@@ -283,6 +283,19 @@ TEST_P(RingAttentionTest, ForwardAndBackwardOfTwoSizes) {
           ++number;
         }
   }
+  // What is measured without the exchange takes whatever shards are there, and leaves nothing that later calls would see.
+  for (uint32_t r = 0; r < p.ranks; ++r) {
+    Rank &rank = world->rank(r);
+    ASSERT_OK(forward->enqueueWithoutExchange(rank, rank.stream(), sizes[1], true));
+    ASSERT_OK(backward->enqueueWithoutExchange(rank, rank.stream(), sizes[1]));
+  }
+  ASSERT_OK(world->synchronize());
+  if (p.ranks == 1)
+    check(memory[1], data[1][(turns - 1) % 2], "without the exchange");
+  for (uint32_t r = 0; r < p.ranks; ++r)
+    ASSERT_OK(call(1, r));
+  ASSERT_OK(world->synchronize());
+  check(memory[1], data[1][(turns - 1) % 2], "behind that");
 }
 
 class RingAttentionBackwardOfGathered : public RingAttentionTest {};

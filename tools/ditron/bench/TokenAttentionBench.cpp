@@ -51,16 +51,24 @@ private:
 
   Status benchShape(const std::string &shape);
   Status makeOperands();
-  /// Microseconds of a call, behind one whose result is compared.
-  Expected<double> timeOf(ops::Schedule schedule);
-  Expected<double> timeForward(ops::Schedule schedule);
-  Expected<double> timeBackward(ops::Schedule schedule);
-  /// Of attention alone; 0 where a rank's part of it is no number of heads.
-  Expected<double> timeAlone();
-  template <typename Operator> Expected<double> timeForward(Operator op);
-  /// Of a call that has been made; of an overlapped one also withoutExchange.
-  template <typename Operator>
-  Expected<double> timeWithAndWithoutExchange(Operator &op, const Call &call, bool variant);
+  /// Microseconds of one call of each; 0 where they are not measured. `computing`: the kernels of an overlapped call, with nothing to wait for; `alone`: attention
+  /// of as much, where that is a number of heads.
+  struct Times {
+    double overlapped = 0, unfused = 0, computing = 0, alone = 0;
+  };
+  /// By turns: cards change their clocks, and an exchange may be a hundredth of a call.
+  Expected<Times> times();
+  /// A call that has been made once, and whose result has been compared; also without its exchange.
+  struct Contender {
+    Call whole, computing;
+  };
+  Expected<Contender> contender(ops::Schedule schedule);
+  Expected<Contender> forward();
+  Expected<Contender> backward();
+  /// Attention alone; none where a rank's part of it is no number of heads.
+  Expected<Call> attentionAlone();
+  template <typename Operator> Expected<Contender> forward(Operator made);
+  template <typename Operator> Call withoutExchange(std::shared_ptr<Operator> op) const;
   Status poison(std::initializer_list<runtime::Buffer Memory::*> results);
   Expected<Downloads> download(runtime::Buffer Memory::*which) const;
   Status checkForward();
@@ -85,7 +93,6 @@ private:
   std::vector<int64_t> offsets; ///< Of packed sequences: the i-th has a part of the tokens that grows with i.
   std::vector<Memory> memory;
   double worst = 0;
-  double withoutExchange = 0; ///< Microseconds of the kernels of an overlapped call, with nothing to wait for.
   std::string plan;
 };
 
@@ -280,44 +287,39 @@ Status TokenAttentionBench::checkBackward() {
   return verifyError(error, allowedGradientError);
 }
 
-template <typename Operator> Expected<double> TokenAttentionBench::timeForward(Operator op) {
-  plan = op.planText();
+template <typename Operator>
+RankBench::Call TokenAttentionBench::withoutExchange(std::shared_ptr<Operator> op) const {
+  return [this, op](uint32_t id) {
+    return op->enqueueWithoutExchange(world->rank(id), world->rank(id).stream(), attention.maxTokens);
+  };
+}
+
+template <typename Operator> Expected<TokenAttentionBench::Contender> TokenAttentionBench::forward(Operator made) {
+  const auto op = std::make_shared<Operator>(std::move(made));
+  plan = op->planText();
   for (uint32_t id = 0; id < options.ranks; ++id)
-    DITRON_RETURN_IF_ERROR(op.prepare(world->rank(id), attention.maxTokens, options.backward));
-  const Call call = [&](uint32_t id) {
+    DITRON_RETURN_IF_ERROR(op->prepare(world->rank(id), attention.maxTokens, options.backward));
+  const Call call = [this, op](uint32_t id) {
     const Memory &own = memory[id];
-    return op.enqueue(world->rank(id), world->rank(id).stream(),
-                      {.q = own.q,
-                       .k = own.k,
-                       .v = own.v,
-                       .out = own.out,
-                       .lse = options.backward ? own.lse.pointer() : runtime::Pointer(),
-                       .offsets = offsetsOf(own)},
-                      attention.maxTokens);
+    return op->enqueue(world->rank(id), world->rank(id).stream(),
+                       {.q = own.q,
+                        .k = own.k,
+                        .v = own.v,
+                        .out = own.out,
+                        .lse = options.backward ? own.lse.pointer() : runtime::Pointer(),
+                        .offsets = offsetsOf(own)},
+                       attention.maxTokens);
   };
   DITRON_RETURN_IF_ERROR(poison({&Memory::out, &Memory::lse}));
   DITRON_RETURN_IF_ERROR(callOnce(call));
   DITRON_RETURN_IF_ERROR(checkForward());
-  return options.backward ? 0 : timeWithAndWithoutExchange(op, call, false);
+  return Contender{call, withoutExchange(op)};
 }
 
-template <typename Operator>
-Expected<double> TokenAttentionBench::timeWithAndWithoutExchange(Operator &op, const Call &call, bool variant) {
-  DITRON_ASSIGN_OR_RETURN(const double whole, microsecondsOf(call));
-  if (attention.schedule == ops::Schedule::Overlapped) {
-    DITRON_ASSIGN_OR_RETURN(withoutExchange, microsecondsOf([&](uint32_t id) {
-                              runtime::Rank &rank = world->rank(id);
-                              return op.enqueueWithoutExchange(rank, rank.stream(), attention.maxTokens, variant);
-                            }));
-  }
-  return whole;
-}
-
-Expected<double> TokenAttentionBench::timeForward(ops::Schedule schedule) {
-  attention.schedule = schedule;
+Expected<TokenAttentionBench::Contender> TokenAttentionBench::forward() {
   if (options.isRing) {
     DITRON_ASSIGN_OR_RETURN(ops::RingAttention op, ops::RingAttention::create(*world, *jit, attention));
-    return timeForward(std::move(op));
+    return forward(std::move(op));
   }
   DITRON_ASSIGN_OR_RETURN(ops::AllGatherAttention op,
                           ops::AllGatherAttention::create(*world, *jit,
@@ -330,42 +332,49 @@ Expected<double> TokenAttentionBench::timeForward(ops::Schedule schedule) {
                                                            .maxTokens = attention.maxTokens,
                                                            .packedSequences = attention.packedSequences,
                                                            .pieces = options.pieces,
-                                                           .schedule = schedule,
+                                                           .schedule = attention.schedule,
                                                            .tile = attention.tile}));
-  return timeForward(std::move(op));
+  return forward(std::move(op));
 }
 
-Expected<double> TokenAttentionBench::timeBackward(ops::Schedule schedule) {
-  attention.schedule = schedule;
-  DITRON_ASSIGN_OR_RETURN(ops::RingAttentionBackward op, ops::RingAttentionBackward::create(*world, *jit, attention));
-  plan = op.planText();
+Expected<TokenAttentionBench::Contender> TokenAttentionBench::backward() {
+  DITRON_ASSIGN_OR_RETURN(ops::RingAttentionBackward made,
+                          ops::RingAttentionBackward::create(*world, *jit, attention));
+  const auto op = std::make_shared<ops::RingAttentionBackward>(std::move(made));
+  plan = op->planText();
   for (uint32_t id = 0; id < options.ranks; ++id)
-    DITRON_RETURN_IF_ERROR(op.prepare(world->rank(id), attention.maxTokens));
-  const Call call = [&](uint32_t id) {
+    DITRON_RETURN_IF_ERROR(op->prepare(world->rank(id), attention.maxTokens));
+  const Call call = [this, op](uint32_t id) {
     const Memory &own = memory[id];
-    return op.enqueue(world->rank(id), world->rank(id).stream(),
-                      {.q = own.q,
-                       .k = own.k,
-                       .v = own.v,
-                       .out = own.out,
-                       .lse = own.lse,
-                       .gradient = own.gradient,
-                       .dq = own.dq,
-                       .dk = own.dk,
-                       .dv = own.dv,
-                       .offsets = offsetsOf(own)},
-                      attention.maxTokens);
+    return op->enqueue(world->rank(id), world->rank(id).stream(),
+                       {.q = own.q,
+                        .k = own.k,
+                        .v = own.v,
+                        .out = own.out,
+                        .lse = own.lse,
+                        .gradient = own.gradient,
+                        .dq = own.dq,
+                        .dk = own.dk,
+                        .dv = own.dv,
+                        .offsets = offsetsOf(own)},
+                       attention.maxTokens);
   };
   DITRON_RETURN_IF_ERROR(poison({&Memory::dq, &Memory::dk, &Memory::dv}));
   DITRON_RETURN_IF_ERROR(callOnce(call));
   DITRON_RETURN_IF_ERROR(checkBackward());
-  return timeWithAndWithoutExchange(op, call, false);
+  return Contender{call, withoutExchange(op)};
 }
 
-Expected<double> TokenAttentionBench::timeAlone() {
+Expected<TokenAttentionBench::Contender> TokenAttentionBench::contender(ops::Schedule schedule) {
+  attention.schedule = schedule;
+  DITRON_ASSIGN_OR_RETURN(Contender made, forward());
+  return options.backward ? backward() : std::move(made);
+}
+
+Expected<RankBench::Call> TokenAttentionBench::attentionAlone() {
   const auto ranks = static_cast<int64_t>(options.ranks);
   if (simulated || options.backward || options.packed || attention.heads % ranks || attention.kvHeads % ranks)
-    return 0.0;
+    return Call();
   const ops::AttentionProblem problem = {.batch = attention.batch,
                                          .heads = attention.heads / ranks,
                                          .kvHeads = attention.kvHeads / ranks,
@@ -374,8 +383,14 @@ Expected<double> TokenAttentionBench::timeAlone() {
                                          .headDim = attention.headDim,
                                          .causal = attention.causal,
                                          .dtype = dtype};
-  std::vector<Memory> own(options.ranks);
-  std::vector<ops::PreparedCall> calls(options.ranks);
+  struct Alone {
+    std::vector<Memory> own;
+    std::vector<ops::PreparedCall> calls;
+  };
+  const auto alone = std::make_shared<Alone>();
+  alone->own.resize(options.ranks);
+  alone->calls.resize(options.ranks);
+  std::vector<Memory> &own = alone->own;
   for (uint32_t id = 0; id < options.ranks; ++id) {
     runtime::Rank &rank = world->rank(id);
     const auto make = [&](runtime::Buffer &buffer, int64_t heads, std::string_view name, uint64_t salt) -> Status {
@@ -388,15 +403,33 @@ Expected<double> TokenAttentionBench::timeAlone() {
     DITRON_RETURN_IF_ERROR(make(own[id].v, problem.kvHeads, "own v", V));
     DITRON_RETURN_IF_ERROR(make(own[id].out, problem.heads, "own out", Q));
     DITRON_ASSIGN_OR_RETURN(
-        calls[id], ops::prepareAttention(*jit, rank, problem,
+        alone->calls[id], ops::prepareAttention(*jit, rank, problem,
                                          {.q = own[id].q, .k = own[id].k, .v = own[id].v, .out = own[id].out}));
   }
-  return microsecondsOf([&](uint32_t id) { return calls[id].enqueue(world->rank(id).stream()); });
+  return Call([this, alone](uint32_t id) { return alone->calls[id].enqueue(world->rank(id).stream()); });
 }
 
-Expected<double> TokenAttentionBench::timeOf(ops::Schedule schedule) {
-  DITRON_ASSIGN_OR_RETURN(const double forward, timeForward(schedule));
-  return options.backward ? timeBackward(schedule) : forward;
+Expected<TokenAttentionBench::Times> TokenAttentionBench::times() {
+  DITRON_ASSIGN_OR_RETURN(const Contender overlapped, contender(ops::Schedule::Overlapped));
+  DITRON_ASSIGN_OR_RETURN(const Contender unfused, contender(ops::Schedule::Unfused));
+  DITRON_ASSIGN_OR_RETURN(const Call alone, attentionAlone());
+  Times result;
+  const std::array<std::pair<const Call *, double *>, 4> contenders = {{{&overlapped.whole, &result.overlapped},
+                                                                        {&unfused.whole, &result.unfused},
+                                                                        {&overlapped.computing, &result.computing},
+                                                                        {&alone, &result.alone}}};
+  constexpr size_t rounds = 3;
+  std::array<std::array<double, rounds>, std::size(contenders)> all = {};
+  for (size_t round = 0; round < rounds; ++round)
+    for (size_t i = 0; i < contenders.size(); ++i)
+      if (*contenders[i].first) {
+        DITRON_ASSIGN_OR_RETURN(all[i][round], microsecondsOf(*contenders[i].first));
+      }
+  for (size_t i = 0; i < contenders.size(); ++i) {
+    std::ranges::sort(all[i]);
+    *contenders[i].second = all[i][rounds / 2];
+  }
+  return result;
 }
 
 Status TokenAttentionBench::benchShape(const std::string &shape) {
@@ -416,15 +449,12 @@ Status TokenAttentionBench::benchShape(const std::string &shape) {
     for (int64_t i = 0; i <= options.packed; ++i)
       offsets.push_back(attention.maxTokens * i * (i + 1) / (options.packed * (options.packed + 1)));
   }
-  worst = withoutExchange = 0;
+  worst = 0;
   DITRON_RETURN_IF_ERROR(makeOperands());
-  DITRON_ASSIGN_OR_RETURN(const double overlapped, timeOf(ops::Schedule::Overlapped));
-  DITRON_ASSIGN_OR_RETURN(const double unfused, timeOf(ops::Schedule::Unfused));
-  DITRON_ASSIGN_OR_RETURN(const double alone, timeAlone());
-  // How much of what the exchange takes has been hidden: (computation + exchange - overlapped) / exchange, after paper 002, figure 10.
-  const double hidden = withoutExchange > 0 && unfused > withoutExchange
-                            ? (unfused - overlapped) / (unfused - withoutExchange)
-                            : 0;
+  DITRON_ASSIGN_OR_RETURN(const Times measured, times());
+  const auto [overlapped, unfused, computing, alone] = measured;
+  // How much of what the exchange takes has been hidden: (computing + exchange - overlapped) / exchange, after paper 002, figure 10.
+  const double hidden = computing > 0 && unfused > computing ? (unfused - overlapped) / (unfused - computing) : 0;
   const auto squared = [](int64_t tokens) { return static_cast<double>(tokens) * static_cast<double>(tokens); };
   double pairs = options.packed ? 0 : squared(attention.maxTokens);
   for (size_t i = 0; i + 1 < offsets.size(); ++i)
@@ -436,14 +466,14 @@ Status TokenAttentionBench::benchShape(const std::string &shape) {
       2.0 * products * static_cast<double>(attention.batch * attention.heads * attention.headDim) * pairs;
   table +=
       fmt::format("{:<26}{:<{}}{:>14}{:>12}{:>13}{:>15}{:>9}{:>13}{:>8}  {:.1e}\n", shape, plan, planWidth(),
-                  shown(overlapped, 1), shown(unfused, 1), shown(withoutExchange, 1), shown(overlapped > 0 ? flops / overlapped * 1e-6 : 0, 1),
+                  shown(overlapped, 1), shown(unfused, 1), shown(computing, 1), shown(overlapped > 0 ? flops / overlapped * 1e-6 : 0, 1),
                   shown(overlapped > 0 ? unfused / overlapped : 0, 3), shown(alone, 1), shown(hidden, 2), worst);
   nlohmann::ordered_json row = {{"shape", shape}, {"plan", plan}};
   if (!options.isRing)
     row["pieces"] = options.pieces;
   row["overlapped_microseconds"] = orNull(overlapped);
   row["unfused_microseconds"] = orNull(unfused);
-  row["without_exchange_microseconds"] = orNull(withoutExchange);
+  row["computing_microseconds"] = orNull(computing);
   row["attention_microseconds"] = orNull(alone);
   row["hidden"] = orNull(hidden);
   row["error"] = worst;
