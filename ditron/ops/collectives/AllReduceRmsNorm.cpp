@@ -49,8 +49,7 @@ Expected<AllReduceRmsNorm> AllReduceRmsNorm::create(runtime::World &world, runti
     op.rowsOfTable = {{.mostBytes = std::numeric_limits<uint64_t>::max(), .plan = *options.plan}};
   } else {
     const std::string &gpu = world.rank(world.localRanks().front()).attributes().name;
-    DITRON_ASSIGN_OR_RETURN(op.rowsOfTable,
-                            collectivePlanRows(rmsNormOperator, gpu, world.numRanks(), options.dtype));
+    DITRON_ASSIGN_OR_RETURN(op.rowsOfTable, collectivePlanRows(rmsNormOperator, gpu, world.numRanks(), options.dtype));
   }
   leavePlacesFor(options.concurrentCalls, 0, world, op.rowsOfTable);
   DITRON_RETURN_IF_ERROR(op.allocate());

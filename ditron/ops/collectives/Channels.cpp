@@ -48,13 +48,13 @@ Expected<PairPlan> readPairPlan(std::string_view gpu, uint32_t numRanks) {
     return *plan;
   // A user's table may have other forms for all sizes.
   DITRON_ASSIGN_OR_RETURN(const PlanTable library, libraryPlans());
-  DITRON_ASSIGN_OR_RETURN(
-      const std::vector<CollectivePlanRow> own,
-      collectivePlanRows(PlanChoice::of({std::string(pairsOperator), std::string(gpu), numRanks, DataType::U8}, {library})));
+  DITRON_ASSIGN_OR_RETURN(const std::vector<CollectivePlanRow> own,
+                          collectivePlanRows(PlanChoice::of(
+                              {std::string(pairsOperator), std::string(gpu), numRanks, DataType::U8}, {library})));
   if (const std::optional<PairPlan> plan = pairPlanOf(own))
     return *plan;
-  return internalError(
-      fmt::format("plans of collectives: {} has no row of the form chunks on {} with {} ranks", pairsOperator, gpu, numRanks));
+  return internalError(fmt::format("plans of collectives: {} has no row of the form chunks on {} with {} ranks",
+                                   pairsOperator, gpu, numRanks));
 }
 
 void leavePlacesFor(uint32_t concurrentCalls, uint32_t taken, runtime::World &world,

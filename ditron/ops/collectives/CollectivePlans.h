@@ -75,8 +75,7 @@ struct CollectivePlanRow {
 /// The rows for one kind on one GPU with so many ranks, in ascending order of sizes, the last without a limit: from the user's table and
 /// those of the library. `gpu`: the device's name.
 Expected<std::vector<CollectivePlanRow>> collectivePlanRows(CollectiveKind kind, std::string_view gpu,
-                                                            uint32_t numRanks, DataType dtype,
-                                                            uint32_t numNodes = 1);
+                                                            uint32_t numRanks, DataType dtype, uint32_t numNodes = 1);
 /// What else has rows with plans of collectives: AllToAllV and SendReceive, by Packets and Chunks, and AllReduceRmsNorm, by Lamport, TwoShotLamport and Chunks.
 inline constexpr std::string_view pairsOperator = "all_to_all_v", rmsNormOperator = "all_reduce_rms_norm";
 /// Of one of these.

@@ -61,8 +61,8 @@ Status PacketProtocol::allocate(std::span<const SizedPlan> plans) {
   if (isLamport) {
     DITRON_ASSIGN_OR_RETURN(doubts, world().allocateSymmetric(DataType::I64, count, name("_lamport_doubts")));
   }
-  DITRON_ASSIGN_OR_RETURN(
-      generations, allocateCounters(world(), blocks, name(isLamport ? "_lamport_calls" : "_packet_calls")));
+  DITRON_ASSIGN_OR_RETURN(generations,
+                          allocateCounters(world(), blocks, name(isLamport ? "_lamport_calls" : "_packet_calls")));
   return Status::ok();
 }
 

@@ -91,6 +91,8 @@ void Machine::State::kernelFinished(KernelRun &run, SimTime now) {
   }
   if (races)
     races->kernelFinished(run);
+  if (weakMemory)
+    weakMemory->kernelFinished(run);
   stream.running = nullptr;
   auto place = std::find_if(rank.runs.begin(), rank.runs.end(), [&](const auto &other) { return other.get() == &run; });
   std::unique_ptr<KernelRun> finished = std::move(*place);

@@ -51,6 +51,11 @@ size_t WeakMemory::oldestFor(Thread &thread, const Word &word) const {
   return oldest;
 }
 
+bool WeakMemory::mayComeBefore(const Store &store) {
+  return !store.isUpdate && store.running &&
+         places.below(1000) < static_cast<uint64_t>(engine.schedule.lateStores * 500);
+}
+
 bool WeakMemory::hasArrived(const Store &store, const Thread &thread, SimTime now) const {
   if (store.number == 0)
     return true;
@@ -132,6 +137,13 @@ void WeakMemory::noteNewest(Thread &thread, const void *address) {
     }
 }
 
+void WeakMemory::kernelFinished(const KernelRun &run) {
+  for (auto &[address, word] : words)
+    for (Store &store : word.stores)
+      if (store.running == &run)
+        store.running = nullptr;
+}
+
 void WeakMemory::clear() {
   for (const race::OldValue &value : old)
     if (oldLines.size() < mostOldValues)
@@ -206,7 +218,7 @@ bool WeakMemory::beginStore(Thread &thread, const void *address, uint32_t bytes,
       dropArrived(now);
     word = &words[address];
     word->bytes = bytes;
-    word->stores.push_back({wordAt(address, bytes), 0, {}, 0, 0, false, engine.races->lastStore(address), {}});
+    word->stores.push_back({wordAt(address, bytes), 0, {}, 0, 0, false, nullptr, engine.races->lastStore(address), {}});
   }
   std::vector<Store> &stores = word->stores;
   word->lastStore = now;
@@ -215,8 +227,7 @@ bool WeakMemory::beginStore(Thread &thread, const void *address, uint32_t bytes,
     return true;
   // Before stores that have come earlier, if nothing tells that this one is later than they.
   const size_t oldest = oldestFor(thread, *word);
-  while (word->place > oldest + 1 && !stores[word->place - 1].isUpdate &&
-         places.below(1000) < static_cast<uint64_t>(engine.schedule.lateStores * 500))
+  while (word->place > oldest + 1 && mayComeBefore(stores[word->place - 1]))
     --word->place;
   return word->place == stores.size();
 }
@@ -229,8 +240,7 @@ WeakMemory::Seen WeakMemory::beginEarlierUpdate(Thread &thread, const void *addr
   const std::vector<Store> &stores = word->stores;
   const size_t oldest = oldestFor(thread, *word);
   size_t place = stores.size();
-  while (place > oldest + 1 && !stores[place - 1].isUpdate &&
-         places.below(1000) < static_cast<uint64_t>(engine.schedule.lateStores * 500))
+  while (place > oldest + 1 && mayComeBefore(stores[place - 1]))
     --place;
   if (place == stores.size() || (wanted && stores[place - 1].value != *wanted))
     return {};
@@ -252,6 +262,7 @@ void WeakMemory::endStore(Thread &thread, const void *address, uint64_t value, b
                                                                                 thread.block->clock,
                                                                                 thread.block->rank.id,
                                                                                 isUpdate,
+                                                                                thread.block->kernel,
                                                                                 store,
                                                                                 {}});
   if (word.stores.size() > mostStores)

@@ -9,7 +9,8 @@
 //
 // Which of those it is given is a matter of time and of the schedule: a store reaches each observer late by a delay of its own, and
 // by none with some probability. So what one thread sees in one order another may see in the other order (IRIW). A store
-// may also come before others in coherence order that were carried out earlier, when nothing orders it after them (2+2W).
+// may also come before others in coherence order that were carried out earlier, when nothing orders it after them (2+2W), but not before those of
+// a kernel that has ended: its memory operations have been performed, as the kernels behind it are promised.
 // Atomic read-modify-write operations come behind the newest store, or like stores before some that nothing orders before them; they
 // read the store that they come behind, and nothing comes between the two:
 //
@@ -36,6 +37,7 @@
 
 namespace ditron::sim {
 
+struct KernelRun;
 struct Thread;
 
 class WeakMemory {
@@ -61,6 +63,8 @@ public:
   /// After it was noted by the race detector, which says what it tells; every beginStore has one.
   void endStore(Thread &thread, const void *address, uint64_t value, bool isUpdate, const race::SyncWord &store);
 
+  /// Its stores come before whatever is stored from now on.
+  void kernelFinished(const KernelRun &run);
   /// All stores have arrived everywhere.
   void clear();
 
@@ -74,7 +78,8 @@ private:
     race::Moment writer;
     SimTime time = 0;
     uint32_t rank = 0;
-    bool isUpdate = false; ///< Reads the store before it.
+    bool isUpdate = false;              ///< Reads the store before it.
+    const KernelRun *running = nullptr; ///< The kernel that has stored it; null when that has ended.
     race::SyncWord sync;
     std::vector<race::Moment> readers;
   };
@@ -90,6 +95,8 @@ private:
   size_t oldestFor(Thread &thread, const Word &word) const;
   /// Whether a load that the thread carries out late may not be given it: engine/LateLoad.h.
   bool comesBehind(Thread &thread, const Store &store) const;
+  /// Whether a store that begins now may come before one that was carried out earlier, unless the thread knows of that.
+  bool mayComeBefore(const Store &store);
   bool hasArrived(const Store &store, const Thread &thread, SimTime now) const;
   static void addReader(Store &store, race::Moment reader);
   void noteOldValue(Thread &thread, const void *address, const Word &word, uint64_t given, const DitronSimSite *site);

@@ -274,7 +274,8 @@ std::vector<CollectivePlan> plansOf(CollectiveKind kind, bool forNodes = false) 
 TEST_F(Collectives, SizesOneAfterTheOther) {
   for (uint32_t wanted : {1u, 2u, 3u, 4u, 8u}) {
     const uint32_t ranks = ranksOnTarget(wanted);
-    if (ranks != wanted)
+    // On simulators four are like three and eight, and kernels are compiled for each number.
+    if (ranks != wanted || (isSimulated() && wanted == 4))
       continue;
     start(ranks, seeded(wanted, ranks - 1, 5));
     for (CollectiveKind kind : ops::allCollectiveKinds())
@@ -343,7 +344,9 @@ TEST_F(Collectives, EveryWordArrives) {
         ASSERT_OK(collective->prepare(rank(r), n));
       }
       for (int64_t call = 0; call < 4; ++call) {
-        const auto given = [&](int64_t source, int64_t i) { return words[(call + source + i + i / 7) % std::size(words)]; };
+        const auto given = [&](int64_t source, int64_t i) {
+          return words[(call + source + i + i / 7) % std::size(words)];
+        };
         for (uint32_t r = 0; r < ranks; ++r) {
           std::vector<int64_t> values(in[r].count());
           for (size_t i = 0; i < values.size(); ++i)
@@ -639,11 +642,13 @@ TEST_F(Collectives, AllReduceWithResidualAndRmsNorm) {
   };
   const uint32_t ranks = ranksOnTarget(3);
   start(ranks, seeded(8, ranks - 1, 3));
-  constexpr CollectivePlan oneShot = {CollectiveForm::Lamport, 3, 1, 0}, twoShots = {CollectiveForm::TwoShotLamport, 3, 1, 0};
-  for (const Case &c : {Case{DataType::BF16, 64, oneShot}, Case{DataType::BF16, 1000, oneShot},
-                        Case{DataType::F32, 300, oneShot}, Case{DataType::BF16, 64, twoShots},
-                        Case{DataType::F16, 1000, twoShots}, Case{DataType::F32, 4, twoShots}, Case{DataType::BF16, 64, smallChunks},
-                        Case{DataType::F16, 1000, smallChunks}, Case{DataType::F32, 300, smallChunks}}) {
+  constexpr CollectivePlan oneShot = {CollectiveForm::Lamport, 3, 1, 0},
+                           twoShots = {CollectiveForm::TwoShotLamport, 3, 1, 0};
+  for (const Case &c :
+       {Case{DataType::BF16, 64, oneShot}, Case{DataType::BF16, 1000, oneShot}, Case{DataType::F32, 300, oneShot},
+        Case{DataType::BF16, 64, twoShots}, Case{DataType::F16, 1000, twoShots}, Case{DataType::F32, 4, twoShots},
+        Case{DataType::BF16, 64, smallChunks}, Case{DataType::F16, 1000, smallChunks},
+        Case{DataType::F32, 300, smallChunks}}) {
     constexpr int64_t maxRows = 20;
     auto op = ops::AllReduceRmsNorm::create(
         world(), sharedJit(), {.dtype = c.dtype, .columns = c.columns, .maxRows = maxRows, .plan = c.plan});
@@ -724,7 +729,8 @@ TEST_F(Collectives, Refusals) {
                 HasSubstr("all_reduce by tensor_copies on sim:sm_80: GPUs of compute capability 9.0"));
   const CollectivePlan nodes{CollectiveForm::TwoLevel, 3, 2, 512};
   EXPECT_THAT(error({.maxElements = 4, .plan = nodes}),
-              HasSubstr("all_reduce by two_level on 1 node; its forms there are: packets, two_shot_packets, lamport, two_shot_lamport, chunks"));
+              HasSubstr("all_reduce by two_level on 1 node; its forms there are: packets, two_shot_packets, lamport, "
+                        "two_shot_lamport, chunks"));
   auto group = world().group({0});
   ASSERT_OK(group.status());
   auto withoutMulticast = Collective::create(

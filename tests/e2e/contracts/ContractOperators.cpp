@@ -864,9 +864,8 @@ std::vector<ContractEntry> makeTable() {
         table.push_back(collective(kind, form));
     table.push_back(collective(kind, chunks));
   }
-  for (std::optional<CollectiveForm> form :
-       {std::optional<CollectiveForm>(), std::optional(CollectiveForm::Lamport),
-        std::optional(CollectiveForm::TwoShotLamport), std::optional(chunks)})
+  for (std::optional<CollectiveForm> form : {std::optional<CollectiveForm>(), std::optional(CollectiveForm::Lamport),
+                                             std::optional(CollectiveForm::TwoShotLamport), std::optional(chunks)})
     table.push_back(rmsNorm(form));
   for (std::string_view form : {"overlapped", "unfused", "one_launch"}) {
     table.push_back(allGatherGemm(form));

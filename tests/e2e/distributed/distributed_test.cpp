@@ -147,9 +147,12 @@ def collect(all_ptr, words_ptr, flags_ptr, out_ptr, out_words_ptr):
 )";
   const int threads = 32;
   SymmetricBuffer x = symmetric(DataType::F32, 4 * threads, "x"), all = symmetric(DataType::F32, 4 * threads, "all"),
-                  words = symmetric(DataType::I64, threads, "words"), flags = symmetric(DataType::I32, threads, "flags");
-  std::vector<Buffer> out = everywhere(DataType::F32, 4 * threads, "out"), outWords = everywhere(DataType::I64, threads, "words");
-  ASSERT_OK(runEverywhere(text, "fill", {.numWarps = 1}, [&](uint32_t r) { return jit::CallArguments{{x.on(r)}, {}}; }));
+                  words = symmetric(DataType::I64, threads, "words"),
+                  flags = symmetric(DataType::I32, threads, "flags");
+  std::vector<Buffer> out = everywhere(DataType::F32, 4 * threads, "out"),
+                      outWords = everywhere(DataType::I64, threads, "words");
+  ASSERT_OK(
+      runEverywhere(text, "fill", {.numWarps = 1}, [&](uint32_t r) { return jit::CallArguments{{x.on(r)}, {}}; }));
   ASSERT_OK(runEverywhere(text, "spread", {.numWarps = 1}, [&](uint32_t r) {
     return jit::CallArguments{{x.on(r), all.on(r), words.on(r), flags.on(r)}, {}};
   }));
@@ -353,6 +356,68 @@ def step(counter_ptr, out_ptr, generation_ptr):
     for (int g = 1; g <= replays; ++g)
       EXPECT_GE(seen[g], g); // a neighbour may already be ahead
   }
+}
+
+/// Relaxed accesses order nothing: who is told by one that a word has been stored, and stores it then, may come first after all. What a kernel has stored that has ended has been
+/// performed: there it cannot (docs/memory-model.md, "Streams").
+class StoresOfEndedKernels : public KernelTest {
+protected:
+  /// Rank 0 stores 7, and tells rank 1, in two kernels, or in one that waits for the end of all this; rank 1 then stores 9 there. What is left.
+  int64_t left(uint64_t seed, bool inTwoKernels) {
+    const char *text = R"(
+@triton.jit
+def store_and_tell(x_ptr, told_ptr, done_ptr, STORES: tl.constexpr, TELLS: tl.constexpr):
+    if tid(0) == 0:
+        if STORES:
+            st(x_ptr, tl.cast(7, tl.int64), scope="sys", semantic="relaxed")
+        if TELLS:
+            st(dl.symm_at(told_ptr, 1), tl.cast(1, tl.int64), scope="sys", semantic="relaxed")
+        if STORES and TELLS:
+            while ld(done_ptr, scope="sys", semantic="relaxed") == 0:
+                pass
+
+@triton.jit
+def hear(told_ptr):
+    if tid(0) == 0:
+        while ld(told_ptr, scope="sys", semantic="relaxed") == 0:
+            pass
+
+@triton.jit
+def store_behind(x_ptr, done_ptr):
+    if tid(0) == 0:
+        st(dl.symm_at(x_ptr, 0), tl.cast(9, tl.int64), scope="sys", semantic="relaxed")
+        st(dl.symm_at(done_ptr, 0), tl.cast(1, tl.int64), scope="sys", semantic="relaxed")
+)";
+    start(2, seeded(seed));
+    SymmetricBuffer x = symmetric(DataType::I64, 1, "x"), told = symmetric(DataType::I64, 1, "told"),
+                    done = symmetric(DataType::I64, 1, "done");
+    const auto tell = [&](bool stores, bool tells) {
+      return launch(text, "store_and_tell", {.numWarps = 1},
+                    {{x.on(0), told.on(0), done.on(0)}, {{"STORES", stores}, {"TELLS", tells}}}, 0);
+    };
+    EXPECT_OK(tell(true, !inTwoKernels));
+    if (inTwoKernels)
+      EXPECT_OK(tell(false, true));
+    EXPECT_OK(launch(text, "hear", {.numWarps = 1}, {{told.on(1)}, {}}, 1));
+    EXPECT_OK(launch(text, "store_behind", {.numWarps = 1}, {{x.on(1), done.on(1)}, {}}, 1));
+    EXPECT_OK(world().synchronize());
+    return get<int64_t>(x, 0)[0];
+  }
+};
+
+TEST_F(StoresOfEndedKernels, ComeFirst) {
+  REQUIRE_RANKS(2);
+  for (uint64_t seed = 1; seed <= 40; ++seed)
+    ASSERT_EQ(left(seed, true), 9) << "seed " << seed;
+}
+
+TEST_F(StoresOfEndedKernels, ThoseOfRunningOnesNeedNot) {
+  if (!isSimulated())
+    GTEST_SKIP() << "the simulator draws orders";
+  int overtaken = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed)
+    overtaken += left(seed, false) == 7;
+  EXPECT_GT(overtaken, 0);
 }
 
 } // namespace

@@ -72,7 +72,8 @@ TEST(PlanTable, ErrorsHavePlaceLineAndCaret) {
             "t.plans:3:1: there is no operator 'gem'; did you mean 'gemm'?; there are gemm, grouped_gemm, "
             "gathered_gemm, attention, "
             "causal_attention, ag_gemm, gemm_rs, gemm_ar, "
-            "expert_parallel, expert_parallel_moe, all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, all_to_all_v, all_reduce_rms_norm\n"
+            "expert_parallel, expert_parallel_moe, all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, "
+            "all_to_all_v, all_reduce_rms_norm\n"
             "gem * * * : pointers "
             "64x64x32\n^");
   EXPECT_THAT(errorOf("gemm * 0 * : pointers"), StartsWith("t.plans:1:8: '0' ranks; a number from 1, <=N or *"));
