@@ -71,7 +71,7 @@ CollectivePlan AllReduceRmsNorm::planFor(int64_t rows) const {
 }
 
 int64_t AllReduceRmsNorm::packetsOfRow() const {
-  return optionValues.columns * sizeOf(optionValues.dtype) / packetBytes;
+  return optionValues.columns * sizeOf(optionValues.dtype) / lamportDataBytes;
 }
 int64_t AllReduceRmsNorm::rowsPerBlock(const CollectivePlan &plan, int64_t rows) const {
   return ceilDivide(rows, plan.blocks);
@@ -143,7 +143,7 @@ Expected<AllReduceRmsNorm::Plan> AllReduceRmsNorm::makePlan(runtime::Rank &rank,
     call.arguments.emplace_back("rows_per_block", perBlock);
     call.arguments.emplace_back("capacity", packets.capacity);
     call.arguments.emplace_back("doubts_ptr", packets.doubts.on(rank.id()));
-    call.arguments.emplace_back("PER_PACKET", packetBytes / sizeOf(optionValues.dtype));
+    call.arguments.emplace_back("PER_PACKET", lamportDataBytes / sizeOf(optionValues.dtype));
     call.arguments.emplace_back("TWO_SHOT", plan.form == CollectiveForm::TwoShotLamport);
   } else {
     call.grid = {static_cast<uint32_t>(std::min<int64_t>(plan.blocks, ceilDivide(rows, rank.numRanks()))), 1, 1};

@@ -16,8 +16,8 @@ namespace ditron::ops {
 
 /// Of a packet's 16 bytes; the others are the number of the call, twice.
 inline constexpr uint32_t packetDataBytes = 8;
-/// Of a packet that has nothing else.
-inline constexpr uint32_t packetBytes = 16;
+/// Of a Lamport packet's 16 bytes.
+inline constexpr uint32_t lamportDataBytes = 16;
 /// SLOTS of the device code.
 inline constexpr uint32_t slotsOfRing = 4;
 

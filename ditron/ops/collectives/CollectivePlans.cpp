@@ -70,6 +70,12 @@ const std::vector<FormTraits> &allForms() {
 
 const FormTraits &traitsOf(CollectiveForm form) { return *std::ranges::find(allForms(), form, &FormTraits::form); }
 
+/// Whether ranks hand each other packets, which are all in registers at once.
+bool hasPackets(CollectiveForm form) {
+  return form == CollectiveForm::Packets || form == CollectiveForm::TwoShotPackets || form == CollectiveForm::Lamport ||
+         form == CollectiveForm::TwoShotLamport;
+}
+
 std::optional<CollectiveForm> parseForm(std::string_view name) {
   const auto found = std::ranges::find(allForms(), name, &FormTraits::name);
   return found == allForms().end() ? std::nullopt : std::optional(found->form);
@@ -119,10 +125,6 @@ const std::vector<CollectiveForm> &formsOf(CollectiveKind kind) {
 }
 
 bool hasChunks(CollectiveForm form) { return traitsOf(form).hasChunks; }
-bool hasPackets(CollectiveForm form) {
-  return form == CollectiveForm::Packets || form == CollectiveForm::TwoShotPackets || form == CollectiveForm::Lamport ||
-         form == CollectiveForm::TwoShotLamport;
-}
 bool isForNodes(CollectiveForm form) { return traitsOf(form).isForNodes; }
 bool hasFormForNodes(CollectiveKind kind) { return std::ranges::any_of(formsOf(kind), isForNodes); }
 
@@ -202,7 +204,7 @@ Expected<std::vector<CollectivePlanRow>> collectivePlanRows(const PlanChoice &ch
   return rows;
 }
 
-static Expected<std::vector<CollectivePlanRow>> rowsFor(const PlanKey &key) {
+static Expected<std::vector<CollectivePlanRow>> rowsOf(const PlanKey &key) {
   DITRON_ASSIGN_OR_RETURN(const PlanChoice choice, PlanChoice::create(key));
   Expected<std::vector<CollectivePlanRow>> rows = collectivePlanRows(choice);
   if (!rows.isOk())
@@ -214,12 +216,12 @@ static Expected<std::vector<CollectivePlanRow>> rowsFor(const PlanKey &key) {
 
 Expected<std::vector<CollectivePlanRow>> collectivePlanRows(CollectiveKind kind, std::string_view gpu,
                                                             uint32_t numRanks, DataType dtype, uint32_t numNodes) {
-  return rowsFor({std::string(toString(kind)), std::string(gpu), numRanks, dtype, numNodes});
+  return rowsOf({std::string(toString(kind)), std::string(gpu), numRanks, dtype, numNodes});
 }
 
 Expected<std::vector<CollectivePlanRow>> collectivePlanRows(std::string_view op, std::string_view gpu,
                                                             uint32_t numRanks, DataType dtype) {
-  return rowsFor({std::string(op), std::string(gpu), numRanks, dtype});
+  return rowsOf({std::string(op), std::string(gpu), numRanks, dtype});
 }
 
 Status verifyPlanOf(std::string_view op, const CollectivePlan &plan, uint32_t numRanks) {

@@ -24,7 +24,7 @@ const std::vector<CollectiveKind> &allCollectiveKinds();
 enum class CollectiveForm {
   Packets, ///< Data beside the number of the call, every rank to every rank; not for Broadcast, nor for more than 16 ranks.
   TwoShotPackets, ///< AllReduce only: each rank adds a part and sends it to all, by packets.
-  Lamport,        ///< As Packets, but all that is sent is data: what arrives is seen by its not being empty.
+  Lamport,        ///< As Packets, but all that is sent is data: that it has arrived is seen by its slot not being empty.
   TwoShotLamport, ///< As TwoShotPackets, in the same way.
   Chunks,         ///< Through a ring of slots with signals, every rank to every rank; AllReduce in two shots.
   Ring, ///< From each rank to the next one only; not for AllToAll. Sums are made in the order of the ring, and rounded by each rank.
@@ -41,13 +41,12 @@ enum class CollectiveForm {
   /// sum is rounded before it is sent.
   TwoLevel,
 };
-/// packets, two_shot_packets, lamport, two_shot_lamport, chunks, ring, copy_engine, tensor_copies, one_shot_multimem, multimem, two_level_packets, two_level.
+/// packets, two_shot_packets, lamport, two_shot_lamport, chunks, ring, copy_engine, tensor_copies, one_shot_multimem, multimem,
+/// two_level_packets, two_level.
 std::string_view toString(CollectiveForm form);
 const std::vector<CollectiveForm> &formsOf(CollectiveKind kind);
 /// Whether its plans have a chunkBytes.
 bool hasChunks(CollectiveForm form);
-/// Whether ranks hand each other packets, which are all in registers at once.
-bool hasPackets(CollectiveForm form);
 /// Whether it is for worlds of several nodes, and not for others.
 bool isForNodes(CollectiveForm form);
 bool hasFormForNodes(CollectiveKind kind);
@@ -76,7 +75,8 @@ struct CollectivePlanRow {
 /// those of the library. `gpu`: the device's name.
 Expected<std::vector<CollectivePlanRow>> collectivePlanRows(CollectiveKind kind, std::string_view gpu,
                                                             uint32_t numRanks, DataType dtype, uint32_t numNodes = 1);
-/// What else has rows with plans of collectives: AllToAllV and SendReceive, by Packets and Chunks, and AllReduceRmsNorm, by Lamport, TwoShotLamport and Chunks.
+/// What else has rows with plans of collectives: AllToAllV and SendReceive, by Packets and Chunks, and AllReduceRmsNorm, by Lamport,
+/// TwoShotLamport and Chunks.
 inline constexpr std::string_view pairsOperator = "all_to_all_v", rmsNormOperator = "all_reduce_rms_norm";
 /// Of one of these.
 Expected<std::vector<CollectivePlanRow>> collectivePlanRows(std::string_view op, std::string_view gpu,

@@ -24,7 +24,7 @@ public:
   uint64_t workspaceBytes() const override { return slots.bytes() + (isLamport ? doubts.bytes() : 0); }
 
 private:
-  uint32_t dataBytes() const { return isLamport ? packetBytes : packetDataBytes; }
+  uint32_t dataBytes() const { return isLamport ? lamportDataBytes : packetDataBytes; }
   /// That a rank deals with.
   int64_t ownPackets(const CollectivePlan &plan, int64_t elements) const;
 
@@ -36,10 +36,10 @@ private:
   uint32_t sources = 0;                     ///< Of the form that has the most.
 };
 
-/// Slots of a rank in a set of packets: its contribution, and in two shots its results.
 bool isTwoShot(CollectiveForm form) {
   return form == CollectiveForm::TwoShotPackets || form == CollectiveForm::TwoShotLamport;
 }
+/// Slots of a rank in a set of packets: its contribution, and in two shots its results.
 uint32_t sourcesOfRank(CollectiveForm form) { return isTwoShot(form) ? 2 : 1; }
 
 int64_t PacketProtocol::ownPackets(const CollectivePlan &plan, int64_t elements) const {
