@@ -61,6 +61,11 @@ void takePart(void **arguments) {
           ditron_sim_atomic_cas(self, word, 0, access.value, 4, isStrong ? DITRON_SIM_ACQ_REL : DITRON_SIM_RELAXED,
                                 DITRON_SIM_SCOPE_SYSTEM, &loadSite));
   }
+  // Nobody's kernel ends before all have done their part: what an ended one has stored is performed.
+  ditron_sim_atomic_rmw(self, DITRON_SIM_RMW_ADD, DITRON_SIM_I64, gate, 1, 1, DITRON_SIM_RELAXED,
+                        DITRON_SIM_SCOPE_SYSTEM, &gateSite);
+  ditron_sim_wait_until(self, gate, 8, DITRON_SIM_GE, 2 * all.count, DITRON_SIM_RELAXED, DITRON_SIM_SCOPE_SYSTEM,
+                        &gateSite);
 }
 
 LitmusAccess store(uint8_t word, uint32_t value) { return {LitmusAccess::Kind::Store, word, value}; }
