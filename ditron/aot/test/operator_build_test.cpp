@@ -328,7 +328,7 @@ TEST(OperatorBuild, transfersOfUnevenSizes) {
 TEST(OperatorBuild, collectivesOfRealGpusHaveTheirPlans) {
   Expected<package::Package> built = buildFor("all_reduce", "elements=4096 ranks=2", "cuda:sm_90a");
   ASSERT_EQ(messageOf(built.status()), "ok");
-  EXPECT_EQ(built->plans.at(0).plan, "packets 8 16 -"); // not those of simulated GPUs, on which it is planned
+  EXPECT_EQ(built->plans.at(0).plan, "lamport 64 4 -"); // not those of simulated GPUs, on which it is planned
   EXPECT_THAT(built->kernels.at(0).variants.at(0).codes.at(0).bytes, HasSubstr(".target sm_90a"));
 }
 
@@ -403,7 +403,7 @@ TEST(OperatorBuild, collectivesInsideOperatorsAreThoseOfTheGpu) {
         buildFor(op, fmt::format("m=512 n=64 k=64 ranks=4 dtype=fp32 gpu=H200 {}", unfused), "cuda:sm_90a");
     ASSERT_EQ(messageOf(built.status()), "ok") << op;
     // Of up to half of its multiprocessors; simulated GPUs have blocks of 4 warps.
-    EXPECT_THAT(built->plans.at(0).plan, testing::ContainsRegex("packets 6[46] 16")) << op;
+    EXPECT_THAT(built->plans.at(0).plan, testing::ContainsRegex("lamport 6[46] 16")) << op;
   }
 }
 
