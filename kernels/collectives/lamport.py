@@ -14,23 +14,13 @@ seen by relaxed loads, which order nothing; it is enough that the kernel of g ha
 import triton
 import triton.language as tl
 import triton_dist.language as dl
-from triton_dist.language.extra.language_extra import __syncthreads, ld, ld_vector, load_v2_b64, num_threads, pack, st, st_vector, tid, unpack
+from triton_dist.language.extra.language_extra import __syncthreads, ld, load_v2_b64, num_threads, pack, st, st_vector, tid, unpack
 
-from .packets import load_or_zero, scaled, store_packet
-from .reduction import accumulator_type, combine, finish
+from .packets import combine_vectors, load_packet, scaled, store_packet
 
 DOUBTFUL = tl.constexpr(-(1 << 63))
 IS_EMPTY_ONE = tl.constexpr(1)
 IS_ITSELF = tl.constexpr(2)
-
-
-@triton.jit
-def load_elements(x_ptr, first, end, PER_PACKET: tl.constexpr, ALIGNED: tl.constexpr):
-    """Elements [first, first + PER_PACKET) as a vector, zeros from `end` on. ALIGNED: the addresses of packets are multiples of 16 bytes, and `end` is one of PER_PACKET."""
-    if ALIGNED:
-        return ld_vector(x_ptr + first, PER_PACKET)
-    else:
-        return dl.make_vector([load_or_zero(x_ptr + first + i, first + i < end) for i in range(PER_PACKET)])
 
 
 @triton.jit
@@ -92,12 +82,7 @@ def take_words(slots_ptr, doubts_ptr, stride, COUNT: tl.constexpr):
 
 @triton.jit
 def combine_words(words, element: tl.constexpr, REDUCTION: tl.constexpr, WORLD: tl.constexpr):
-    accumulator: tl.constexpr = accumulator_type(element)
-    total = elements_of(words[0], words[1], element).to(accumulator)
-    for source in tl.static_range(1, WORLD):
-        value = elements_of(words[2 * source], words[2 * source + 1], element).to(accumulator)
-        total = dl.make_vector([combine(total[i], value[i], REDUCTION) for i in range(len(total))])
-    return dl.make_vector([finish(total[i], REDUCTION, WORLD).to(element) for i in range(len(total))])
+    return combine_vectors([elements_of(words[2 * source], words[2 * source + 1], element) for source in range(WORLD)], element, REDUCTION, WORLD)
 
 
 @triton.jit(do_not_specialize=["n", "rank", "packets_per_block", "capacity"])
@@ -120,12 +105,12 @@ def lamport_exchange(x_ptr, out_ptr, slots_ptr, doubts_ptr, generation_ptr, n, r
     for packet in range(thread, count, num_threads()):
         first = (first_packet + packet) * PER_PACKET
         if not SCATTER:
-            words = words_of(scaled(load_elements(x_ptr, first, n, PER_PACKET, ALIGNED), scale, element, SCALED))
+            words = words_of(scaled(load_packet(x_ptr, first, n, PER_PACKET, ALIGNED), scale, element, SCALED))
         for step in tl.static_range(1, WORLD + 1):
             target = (rank + step) % WORLD
             if SCATTER:
                 part_ptr = x_ptr + tl.cast(target, tl.int64) * n
-                words = words_of(scaled(load_elements(part_ptr, first, n, PER_PACKET, ALIGNED), scale, element, SCALED))
+                words = words_of(scaled(load_packet(part_ptr, first, n, PER_PACKET, ALIGNED), scale, element, SCALED))
             place = rank * stride + packet * 2
             send_words(dl.symm_at(slots_ptr, target) + place, dl.symm_at(doubts_ptr, target) + place, words)
     for packet in range(thread, count, num_threads()):
@@ -166,7 +151,7 @@ def lamport_all_reduce(x_ptr, out_ptr, slots_ptr, doubts_ptr, generation_ptr, n,
             target = (rank + step) % WORLD
             place = tl.cast(target, tl.int64) * own_packets + first_packet + packet
             if place < packets:
-                words = words_of(scaled(load_elements(x_ptr, place * PER_PACKET, n, PER_PACKET, ALIGNED), scale, element, SCALED))
+                words = words_of(scaled(load_packet(x_ptr, place * PER_PACKET, n, PER_PACKET, ALIGNED), scale, element, SCALED))
                 send_words(dl.symm_at(slots_ptr, target) + own_place + packet * 2, dl.symm_at(doubts_ptr, target) + own_place + packet * 2, words)
     results_ptr = slots_ptr + WORLD * stride
     result_doubts_ptr = doubts_ptr + WORLD * stride

@@ -27,7 +27,7 @@ def load_or_zero(pointer, inside):
 @triton.jit
 def load_packet(x_ptr, first, end, PER_PACKET: tl.constexpr, ALIGNED: tl.constexpr):
     """Elements [first, first + PER_PACKET) as a vector, zeros from `end` on. ALIGNED: the addresses of packets are multiples of
-    8 bytes, and `end` is one of PER_PACKET."""
+    their data's size, and `end` is one of PER_PACKET."""
     if ALIGNED and PER_PACKET > 1:
         values = ld_vector(x_ptr + first, PER_PACKET)
     else:
@@ -79,13 +79,19 @@ def receive_packets(slots_ptr, stride, call, COUNT: tl.constexpr):
 
 
 @triton.jit
-def combine_packets(words, element: tl.constexpr, REDUCTION: tl.constexpr, WORLD: tl.constexpr):
+def combine_vectors(parts, element: tl.constexpr, REDUCTION: tl.constexpr, WORLD: tl.constexpr):
+    """Of a vector of elements from each rank."""
     accumulator: tl.constexpr = accumulator_type(element)
-    total = packet_values(words[0], words[1], element).to(accumulator)
+    total = parts[0].to(accumulator)
     for source in tl.static_range(1, WORLD):
-        value = packet_values(words[2 * source], words[2 * source + 1], element).to(accumulator)
+        value = parts[source].to(accumulator)
         total = dl.make_vector([combine(total[i], value[i], REDUCTION) for i in range(len(total))])
     return dl.make_vector([finish(total[i], REDUCTION, WORLD).to(element) for i in range(len(total))])
+
+
+@triton.jit
+def combine_packets(words, element: tl.constexpr, REDUCTION: tl.constexpr, WORLD: tl.constexpr):
+    return combine_vectors([packet_values(words[2 * source], words[2 * source + 1], element) for source in range(WORLD)], element, REDUCTION, WORLD)
 
 
 @triton.jit

@@ -27,26 +27,21 @@ def block_sum(value, scratch):
 
 
 @triton.jit
-def with_residual(words, residual_ptr, residual_out_ptr, IS_SUM: tl.constexpr, WORLD: tl.constexpr):
-    """Of a packet the sum of its contributions, rounded, or with IS_SUM the sum itself, plus the residual, rounded and stored; as fp32."""
+def with_residual(slots_ptr, doubts_ptr, stride, residual_ptr, residual_out_ptr, packet, PACKETS: tl.constexpr, PER_PACKET: tl.constexpr, IS_SUM: tl.constexpr,
+                  WORLD: tl.constexpr):
+    """The sum of a packet's contributions, rounded, or with IS_SUM what has arrived as such, plus the residual, rounded and stored; as fp32. Zeros behind the row's end."""
     element: tl.constexpr = residual_ptr.dtype.element_ty
-    if IS_SUM:
-        total = elements_of(words[0], words[1], element)
-    else:
-        total = combine_words(words, element, SUM, WORLD)
-    new = (total.to(tl.float32) + ld_vector(residual_ptr, len(total)).to(tl.float32)).to(element)
-    st_vector(residual_out_ptr, new)
-    return new.to(tl.float32)
-
-
-@triton.jit
-def arrived_with_residual(slots_ptr, doubts_ptr, stride, residual_ptr, residual_out_ptr, packet, PACKETS: tl.constexpr, PER_PACKET: tl.constexpr, IS_SUM: tl.constexpr,
-                          WORLD: tl.constexpr):
-    """Of a row's packet, when it is there; zeros behind the row's end."""
     values = dl.zeros_vector(PER_PACKET, tl.float32)
     if packet < PACKETS:
         words = take_words(slots_ptr + packet * 2, doubts_ptr + packet * 2, stride, 1 if IS_SUM else WORLD)
-        values = with_residual(words, residual_ptr + packet * PER_PACKET, residual_out_ptr + packet * PER_PACKET, IS_SUM, WORLD)
+        if IS_SUM:
+            total = elements_of(words[0], words[1], element)
+        else:
+            total = combine_words(words, element, SUM, WORLD)
+        residual = ld_vector(residual_ptr + packet * PER_PACKET, PER_PACKET)
+        new = (total.to(tl.float32) + residual.to(tl.float32)).to(element)
+        st_vector(residual_out_ptr + packet * PER_PACKET, new)
+        values = new.to(tl.float32)
     return values
 
 
@@ -100,8 +95,8 @@ def lamport_all_reduce_rms_norm(x_ptr, residual_ptr, weight_ptr, out_ptr, residu
         doubts_ptr = sum_doubts_ptr
     for row in range(0, count):
         begin = (first_row + row) * COLUMNS
-        parts = [arrived_with_residual(slots_ptr + row * PACKETS * 2, doubts_ptr + row * PACKETS * 2, stride, residual_ptr + begin, residual_out_ptr + begin,
-                                       turn * num_threads() + thread, PACKETS, PER_PACKET, TWO_SHOT, WORLD) for turn in range(TURNS)]
+        parts = [with_residual(slots_ptr + row * PACKETS * 2, doubts_ptr + row * PACKETS * 2, stride, residual_ptr + begin, residual_out_ptr + begin,
+                               turn * num_threads() + thread, PACKETS, PER_PACKET, TWO_SHOT, WORLD) for turn in range(TURNS)]
         square = 0.0
         for turn in tl.static_range(TURNS):
             for i in tl.static_range(PER_PACKET):

@@ -75,9 +75,9 @@ Expected<CollectiveCall> PacketProtocol::call(runtime::Rank &rank, const Collect
   const int64_t sourceStride = capacity * (sources / (numRanks() * sourcesOfRank(plan.form)));
   KernelCall call;
   call.source = isLamport ? "collectives/lamport" : "collectives/packets";
-  call.kernel = isLamport ? twoShot ? "lamport_all_reduce" : "lamport_exchange"
-                : twoShot ? "packet_all_reduce"
-                          : "packet_exchange";
+  constexpr std::string_view names[2][2] = {{"packet_exchange", "packet_all_reduce"},
+                                            {"lamport_exchange", "lamport_all_reduce"}};
+  call.kernel = names[isLamport][twoShot];
   call.numWarps = plan.numWarps;
   // Each block has a packet, as the protocol needs.
   call.grid = {static_cast<uint32_t>(ceilDivide(own, perBlock)), 1, 1};
