@@ -6,8 +6,8 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "bench/BenchmarkSupport.h"
 #include "ditron/jit/Jit.h"
-#include "ditron/ops/AllGatherGemm.h"
-#include "ditron/ops/GemmReduceScatter.h"
+#include "ditron/ops/tensor_parallel/AllGatherGemm.h"
+#include "ditron/ops/tensor_parallel/GemmReduceScatter.h"
 
 namespace ditron::bench {
 namespace {

@@ -4,10 +4,10 @@
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/api/Handles.h"
-#include "ditron/ops/AllGatherGemm.h"
 #include "ditron/ops/Gemm.h"
-#include "ditron/ops/GemmAllReduce.h"
-#include "ditron/ops/GemmReduceScatter.h"
+#include "ditron/ops/tensor_parallel/AllGatherGemm.h"
+#include "ditron/ops/tensor_parallel/GemmAllReduce.h"
+#include "ditron/ops/tensor_parallel/GemmReduceScatter.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -4,10 +4,10 @@
 
 #include "ditron/program/Run.h"
 
-#include "ditron/ops/AllGatherGemm.h"
-#include "ditron/ops/GemmAllReduce.h"
-#include "ditron/ops/GemmReduceScatter.h"
 #include "ditron/ops/collectives/Collective.h"
+#include "ditron/ops/tensor_parallel/AllGatherGemm.h"
+#include "ditron/ops/tensor_parallel/GemmAllReduce.h"
+#include "ditron/ops/tensor_parallel/GemmReduceScatter.h"
 #include "ditron/values/GridExpression.h"
 
 namespace ditron::program {

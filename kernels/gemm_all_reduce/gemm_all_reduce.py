@@ -1,4 +1,4 @@
-"""Device code of GEMM+AllReduce (host side: ditron/ops/GemmAllReduce; the mathematics and the choice of a form: docs/ops/gemm_all_reduce.md).
+"""Device code of GEMM+AllReduce (host side: ditron/ops/tensor_parallel/GemmAllReduce; the mathematics and the choice of a form: docs/ops/gemm_all_reduce.md).
 
 out[M, N] = sum over ranks of A[M, K_r] @ B[K_r, N] on every rank, added in fp32 in ascending rank order, so that all ranks have the same bits.
 

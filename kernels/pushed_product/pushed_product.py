@@ -1,4 +1,4 @@
-"""Device code of the pushed form of GEMM+ReduceScatter and GEMM+AllReduce (host side: ditron/ops/PushedProduct; docs/ops/gemm_all_reduce.md).
+"""Device code of the pushed form of GEMM+ReduceScatter and GEMM+AllReduce (host side: ditron/ops/tensor_parallel/PushedProduct; docs/ops/gemm_all_reduce.md).
 
 Rank r owns rows [r * rows_per_rank, (r + 1) * rows_per_rank) of the sum: its segment, fewer at the end of the matrix. The rows of tiles of all segments are cut
 into chunks alike. A block stores a tile that it has computed of another rank's segment right into the owner's memory, over the link. Tiles of the own segment come

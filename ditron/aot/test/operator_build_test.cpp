@@ -5,10 +5,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/aot/OperatorBuild.h"
 
-#include "ditron/ops/AllGatherGemm.h"
 #include "ditron/ops/Gemm.h"
-#include "ditron/ops/GemmAllReduce.h"
-#include "ditron/ops/GemmReduceScatter.h"
 #include "ditron/ops/Reference.h"
 #include "ditron/ops/RowWise.h"
 #include "ditron/ops/attention/Attention.h"
@@ -16,6 +13,9 @@
 #include "ditron/ops/collectives/Barrier.h"
 #include "ditron/ops/collectives/Collective.h"
 #include "ditron/ops/collectives/SendReceive.h"
+#include "ditron/ops/tensor_parallel/AllGatherGemm.h"
+#include "ditron/ops/tensor_parallel/GemmAllReduce.h"
+#include "ditron/ops/tensor_parallel/GemmReduceScatter.h"
 #include "ditron/package/PackageFile.h"
 #include "ditron/package/PackageProvider.h"
 

@@ -15,12 +15,12 @@
 #ifndef DITRON_OPS_LAYERS_TENSORPARALLELATTENTION_H
 #define DITRON_OPS_LAYERS_TENSORPARALLELATTENTION_H
 
-#include "ditron/ops/AllGatherGemm.h"
-#include "ditron/ops/GemmAllReduce.h"
-#include "ditron/ops/GemmReduceScatter.h"
 #include "ditron/ops/attention/AttentionCalls.h"
 #include "ditron/ops/attention_decode/AttentionDecode.h"
 #include "ditron/ops/layers/AttentionHeads.h"
+#include "ditron/ops/tensor_parallel/AllGatherGemm.h"
+#include "ditron/ops/tensor_parallel/GemmAllReduce.h"
+#include "ditron/ops/tensor_parallel/GemmReduceScatter.h"
 
 namespace ditron::ops {
 

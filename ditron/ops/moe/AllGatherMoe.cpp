@@ -2,8 +2,8 @@
 #include "ditron/ops/moe/AllGatherMoe.h"
 
 #include "ditron/ops/CallSchedule.h"
-#include "ditron/ops/OneLaunchGather.h"
 #include "ditron/ops/SizeOptions.h"
+#include "ditron/ops/tensor_parallel/OneLaunchGather.h"
 
 #include <fmt/format.h>
 

@@ -16,8 +16,8 @@
 #ifndef DITRON_OPS_PLANS_TENSORPARALLELPLAN_H
 #define DITRON_OPS_PLANS_TENSORPARALLELPLAN_H
 
-#include "ditron/ops/OneLaunch.h"
 #include "ditron/ops/plans/PlanTable.h"
+#include "ditron/ops/tensor_parallel/OneLaunch.h"
 
 namespace ditron::ops {
 

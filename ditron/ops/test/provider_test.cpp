@@ -4,7 +4,7 @@
 // The provider here has no kernels and tells which ones it was asked for.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#include "ditron/ops/AllGatherGemm.h"
+#include "ditron/ops/tensor_parallel/AllGatherGemm.h"
 #include "ditron/ops/RowWise.h"
 
 #include <gmock/gmock.h>

@@ -4,10 +4,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "contracts/ContractAdapters.h"
-#include "ditron/ops/AllGatherGemm.h"
-#include "ditron/ops/GemmAllReduce.h"
 #include "ditron/ops/GemmKernels.h"
-#include "ditron/ops/GemmReduceScatter.h"
 #include "ditron/ops/Reference.h"
 #include "ditron/ops/collectives/AllReduceRmsNorm.h"
 #include "ditron/ops/collectives/Collective.h"
@@ -15,6 +12,9 @@
 #include "ditron/ops/layers/ExpertParallelMoe.h"
 #include "ditron/ops/moe/AllGatherMoe.h"
 #include "ditron/ops/moe/MoeReduction.h"
+#include "ditron/ops/tensor_parallel/AllGatherGemm.h"
+#include "ditron/ops/tensor_parallel/GemmAllReduce.h"
+#include "ditron/ops/tensor_parallel/GemmReduceScatter.h"
 #include "moe/MoeModel.h"
 
 #include <fmt/format.h>

@@ -6,7 +6,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
 
-#include "ditron/ops/GemmAllReduce.h"
+#include "ditron/ops/tensor_parallel/GemmAllReduce.h"
 
 #include <fmt/format.h>
 

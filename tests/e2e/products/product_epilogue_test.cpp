@@ -6,11 +6,11 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
-#include "ditron/ops/AllGatherGemm.h"
 #include "ditron/ops/Gemm.h"
-#include "ditron/ops/GemmAllReduce.h"
-#include "ditron/ops/GemmReduceScatter.h"
 #include "ditron/ops/Reference.h"
+#include "ditron/ops/tensor_parallel/AllGatherGemm.h"
+#include "ditron/ops/tensor_parallel/GemmAllReduce.h"
+#include "ditron/ops/tensor_parallel/GemmReduceScatter.h"
 
 #include <fmt/format.h>
 #include <random>

@@ -5,8 +5,8 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
-#include "ditron/ops/GemmAllReduce.h"
 #include "ditron/ops/Reference.h"
+#include "ditron/ops/tensor_parallel/GemmAllReduce.h"
 #include "ditron/runtime/Timeline.h"
 
 #include <fmt/format.h>

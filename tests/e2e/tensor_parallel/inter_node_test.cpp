@@ -6,9 +6,9 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
-#include "ditron/ops/AllGatherGemm.h"
-#include "ditron/ops/GemmReduceScatter.h"
 #include "ditron/ops/Reference.h"
+#include "ditron/ops/tensor_parallel/AllGatherGemm.h"
+#include "ditron/ops/tensor_parallel/GemmReduceScatter.h"
 #include "ditron/runtime/Timeline.h"
 #include "ditron/sim/Machine.h"
 

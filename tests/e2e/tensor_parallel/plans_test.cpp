@@ -5,10 +5,10 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
-#include "ditron/ops/AllGatherGemm.h"
-#include "ditron/ops/GemmAllReduce.h"
-#include "ditron/ops/GemmReduceScatter.h"
 #include "ditron/ops/collectives/Collective.h"
+#include "ditron/ops/tensor_parallel/AllGatherGemm.h"
+#include "ditron/ops/tensor_parallel/GemmAllReduce.h"
+#include "ditron/ops/tensor_parallel/GemmReduceScatter.h"
 
 #include <fmt/format.h>
 

@@ -13,10 +13,10 @@
 #include "overlap/PlantedFault.h"
 
 #include "ditron/jit/Jit.h"
-#include "ditron/ops/AllGatherGemm.h"
-#include "ditron/ops/GemmAllReduce.h"
-#include "ditron/ops/GemmReduceScatter.h"
 #include "ditron/ops/Reference.h"
+#include "ditron/ops/tensor_parallel/AllGatherGemm.h"
+#include "ditron/ops/tensor_parallel/GemmAllReduce.h"
+#include "ditron/ops/tensor_parallel/GemmReduceScatter.h"
 #include "ditron/runtime/Timeline.h"
 #include "ditron/support/Knobs.h"
 

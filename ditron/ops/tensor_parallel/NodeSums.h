@@ -13,8 +13,8 @@
 // they cross the network.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#ifndef DITRON_OPS_NODESUMS_H
-#define DITRON_OPS_NODESUMS_H
+#ifndef DITRON_OPS_TENSOR_PARALLEL_NODESUMS_H
+#define DITRON_OPS_TENSOR_PARALLEL_NODESUMS_H
 
 #include "ditron/ops/CallSchedule.h"
 #include "ditron/ops/CallWords.h"
@@ -67,4 +67,4 @@ private:
 };
 
 } // namespace ditron::ops
-#endif // DITRON_OPS_NODESUMS_H
+#endif // DITRON_OPS_TENSOR_PARALLEL_NODESUMS_H

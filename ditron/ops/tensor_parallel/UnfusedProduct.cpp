@@ -1,5 +1,5 @@
 //===- UnfusedProduct.cpp - A product, with a collective before or behind it ----------------------------------------------===//
-#include "ditron/ops/UnfusedProduct.h"
+#include "ditron/ops/tensor_parallel/UnfusedProduct.h"
 
 #include <fmt/format.h>
 

@@ -11,14 +11,14 @@
 // which pushes it on to its node's ranks: the network carries it to a node once.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#ifndef DITRON_OPS_ALLGATHERGEMM_H
-#define DITRON_OPS_ALLGATHERGEMM_H
+#ifndef DITRON_OPS_TENSOR_PARALLEL_ALLGATHERGEMM_H
+#define DITRON_OPS_TENSOR_PARALLEL_ALLGATHERGEMM_H
 
 #include "ditron/ops/CallWords.h"
-#include "ditron/ops/OneLaunchGather.h"
-#include "ditron/ops/OverlappedTail.h"
 #include "ditron/ops/PlannedProduct.h"
-#include "ditron/ops/UnfusedProduct.h"
+#include "ditron/ops/tensor_parallel/OneLaunchGather.h"
+#include "ditron/ops/tensor_parallel/OverlappedTail.h"
+#include "ditron/ops/tensor_parallel/UnfusedProduct.h"
 
 namespace ditron::ops {
 
@@ -120,4 +120,4 @@ private:
 };
 
 } // namespace ditron::ops
-#endif // DITRON_OPS_ALLGATHERGEMM_H
+#endif // DITRON_OPS_TENSOR_PARALLEL_ALLGATHERGEMM_H

@@ -1,5 +1,5 @@
 //===- OneLaunchGather.cpp - AllGather and product of few rows in the same launch -----------------------------------------===//
-#include "ditron/ops/OneLaunchGather.h"
+#include "ditron/ops/tensor_parallel/OneLaunchGather.h"
 
 #include <bit>
 

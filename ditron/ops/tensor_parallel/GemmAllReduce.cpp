@@ -1,5 +1,5 @@
 //===- GemmAllReduce.cpp - out = all_reduce(A * B), overlapped --------------------------------------------------------===//
-#include "ditron/ops/GemmAllReduce.h"
+#include "ditron/ops/tensor_parallel/GemmAllReduce.h"
 
 #include "ditron/ops/KernelLaunch.h"
 #include "ditron/support/TargetName.h"

@@ -1,5 +1,5 @@
 //===- NodeSums.cpp - The end of a GEMM+ReduceScatter between nodes ---------------------------------------------------===//
-#include "ditron/ops/NodeSums.h"
+#include "ditron/ops/tensor_parallel/NodeSums.h"
 
 #include <fmt/format.h>
 

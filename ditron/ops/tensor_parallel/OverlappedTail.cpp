@@ -1,5 +1,5 @@
 //===- OverlappedTail.cpp - The ragged last wave of a product beside which others copy -------------------------------------===//
-#include "ditron/ops/OverlappedTail.h"
+#include "ditron/ops/tensor_parallel/OverlappedTail.h"
 
 #include "ditron/support/TargetName.h"
 

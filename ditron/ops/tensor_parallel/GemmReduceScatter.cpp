@@ -1,5 +1,5 @@
 //===- GemmReduceScatter.cpp - out = reduce_scatter(A * B), overlapped ------------------------------------------------===//
-#include "ditron/ops/GemmReduceScatter.h"
+#include "ditron/ops/tensor_parallel/GemmReduceScatter.h"
 
 #include "ditron/ops/CallSchedule.h"
 #include "ditron/ops/KernelLaunch.h"

@@ -4,10 +4,10 @@
 // rows into all ranks' workspaces, waits for everybody's, and multiplies. OneLaunchGather owns what its calls need on all ranks.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#ifndef DITRON_OPS_ONELAUNCHGATHER_H
-#define DITRON_OPS_ONELAUNCHGATHER_H
+#ifndef DITRON_OPS_TENSOR_PARALLEL_ONELAUNCHGATHER_H
+#define DITRON_OPS_TENSOR_PARALLEL_ONELAUNCHGATHER_H
 
-#include "ditron/ops/OneLaunch.h"
+#include "ditron/ops/tensor_parallel/OneLaunch.h"
 
 namespace ditron::ops {
 
@@ -69,4 +69,4 @@ private:
 };
 
 } // namespace ditron::ops
-#endif // DITRON_OPS_ONELAUNCHGATHER_H
+#endif // DITRON_OPS_TENSOR_PARALLEL_ONELAUNCHGATHER_H

@@ -6,16 +6,16 @@
 // (DITRON, appendix E.2; the protocol: docs/memory-model.md). Device code: kernels/tensor_parallel_gemm. Between nodes: NodeSums.h.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#ifndef DITRON_OPS_GEMMREDUCESCATTER_H
-#define DITRON_OPS_GEMMREDUCESCATTER_H
+#ifndef DITRON_OPS_TENSOR_PARALLEL_GEMMREDUCESCATTER_H
+#define DITRON_OPS_TENSOR_PARALLEL_GEMMREDUCESCATTER_H
 
 #include "ditron/ops/CallWords.h"
-#include "ditron/ops/NodeSums.h"
-#include "ditron/ops/OneLaunch.h"
-#include "ditron/ops/OverlappedTail.h"
 #include "ditron/ops/PlannedProduct.h"
-#include "ditron/ops/PushedProduct.h"
-#include "ditron/ops/UnfusedProduct.h"
+#include "ditron/ops/tensor_parallel/NodeSums.h"
+#include "ditron/ops/tensor_parallel/OneLaunch.h"
+#include "ditron/ops/tensor_parallel/OverlappedTail.h"
+#include "ditron/ops/tensor_parallel/PushedProduct.h"
+#include "ditron/ops/tensor_parallel/UnfusedProduct.h"
 
 namespace ditron::ops {
 
@@ -130,4 +130,4 @@ private:
 };
 
 } // namespace ditron::ops
-#endif // DITRON_OPS_GEMMREDUCESCATTER_H
+#endif // DITRON_OPS_TENSOR_PARALLEL_GEMMREDUCESCATTER_H

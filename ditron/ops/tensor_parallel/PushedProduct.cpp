@@ -1,5 +1,5 @@
 //===- PushedProduct.cpp - Products whose tiles go to their owners as they are computed -------------------------------===//
-#include "ditron/ops/PushedProduct.h"
+#include "ditron/ops/tensor_parallel/PushedProduct.h"
 
 #include "ditron/ops/KernelLaunch.h"
 #include "ditron/support/TargetName.h"

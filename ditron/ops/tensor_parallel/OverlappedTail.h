@@ -4,8 +4,8 @@
 // as by Gemm (kernels/product/split_tail.py). Nobody waits for a part, so that nothing changes for what waits for tiles.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#ifndef DITRON_OPS_OVERLAPPEDTAIL_H
-#define DITRON_OPS_OVERLAPPEDTAIL_H
+#ifndef DITRON_OPS_TENSOR_PARALLEL_OVERLAPPEDTAIL_H
+#define DITRON_OPS_TENSOR_PARALLEL_OVERLAPPEDTAIL_H
 
 #include "ditron/ops/PlannedProduct.h"
 
@@ -28,4 +28,4 @@ struct OverlappedProduct {
 };
 
 } // namespace ditron::ops
-#endif // DITRON_OPS_OVERLAPPEDTAIL_H
+#endif // DITRON_OPS_TENSOR_PARALLEL_OVERLAPPEDTAIL_H

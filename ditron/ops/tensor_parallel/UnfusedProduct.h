@@ -4,8 +4,8 @@
 // launches; a third where the caller's rows have gaps between them, since collectives take elements that follow each other.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#ifndef DITRON_OPS_UNFUSEDPRODUCT_H
-#define DITRON_OPS_UNFUSEDPRODUCT_H
+#ifndef DITRON_OPS_TENSOR_PARALLEL_UNFUSEDPRODUCT_H
+#define DITRON_OPS_TENSOR_PARALLEL_UNFUSEDPRODUCT_H
 
 #include "ditron/ops/Gemm.h"
 #include "ditron/ops/PlannedProduct.h"
@@ -95,4 +95,4 @@ Expected<ProductPlan::Parts> makeCollectiveThenProduct(runtime::KernelProvider &
                                                        const CollectiveThenProduct &call);
 
 } // namespace ditron::ops
-#endif // DITRON_OPS_UNFUSEDPRODUCT_H
+#endif // DITRON_OPS_TENSOR_PARALLEL_UNFUSEDPRODUCT_H

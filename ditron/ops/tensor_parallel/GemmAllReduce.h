@@ -13,15 +13,15 @@
 // Operands and result are ordinary memory. Device code: kernels/gemm_all_reduce.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#ifndef DITRON_OPS_GEMMALLREDUCE_H
-#define DITRON_OPS_GEMMALLREDUCE_H
+#ifndef DITRON_OPS_TENSOR_PARALLEL_GEMMALLREDUCE_H
+#define DITRON_OPS_TENSOR_PARALLEL_GEMMALLREDUCE_H
 
 #include "ditron/ops/CallWords.h"
-#include "ditron/ops/OneLaunch.h"
-#include "ditron/ops/OverlappedTail.h"
 #include "ditron/ops/PlannedProduct.h"
-#include "ditron/ops/PushedProduct.h"
-#include "ditron/ops/UnfusedProduct.h"
+#include "ditron/ops/tensor_parallel/OneLaunch.h"
+#include "ditron/ops/tensor_parallel/OverlappedTail.h"
+#include "ditron/ops/tensor_parallel/PushedProduct.h"
+#include "ditron/ops/tensor_parallel/UnfusedProduct.h"
 
 namespace ditron::ops {
 
@@ -178,4 +178,4 @@ private:
 };
 
 } // namespace ditron::ops
-#endif // DITRON_OPS_GEMMALLREDUCE_H
+#endif // DITRON_OPS_TENSOR_PARALLEL_GEMMALLREDUCE_H

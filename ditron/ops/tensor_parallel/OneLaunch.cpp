@@ -1,5 +1,5 @@
 //===- OneLaunch.cpp - Products of few rows that reduce over the ranks in the same launch -------------------------------===//
-#include "ditron/ops/OneLaunch.h"
+#include "ditron/ops/tensor_parallel/OneLaunch.h"
 
 #include "ditron/support/TargetName.h"
 

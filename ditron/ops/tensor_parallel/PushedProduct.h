@@ -9,8 +9,8 @@
 // at once. The layout of memory and the order of tiles are those of kernels/pushed_product; docs/ops/gemm_all_reduce.md has the protocol.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#ifndef DITRON_OPS_PUSHEDPRODUCT_H
-#define DITRON_OPS_PUSHEDPRODUCT_H
+#ifndef DITRON_OPS_TENSOR_PARALLEL_PUSHEDPRODUCT_H
+#define DITRON_OPS_TENSOR_PARALLEL_PUSHEDPRODUCT_H
 
 #include "ditron/ops/CallWords.h"
 #include "ditron/ops/PlannedProduct.h"
@@ -116,4 +116,4 @@ private:
 };
 
 } // namespace ditron::ops
-#endif // DITRON_OPS_PUSHEDPRODUCT_H
+#endif // DITRON_OPS_TENSOR_PARALLEL_PUSHEDPRODUCT_H

@@ -1,5 +1,5 @@
 //===- AllGatherGemm.cpp - C = allgather(A) * B, overlapped -----------------------------------------------------------===//
-#include "ditron/ops/AllGatherGemm.h"
+#include "ditron/ops/tensor_parallel/AllGatherGemm.h"
 
 #include "ditron/ops/CallSchedule.h"
 #include "ditron/ops/KernelLaunch.h"

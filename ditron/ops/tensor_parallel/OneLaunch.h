@@ -6,8 +6,8 @@
 // All blocks of a call must find a place at once, since they wait for the peers' blocks: OneLaunchOptions::concurrentCalls.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#ifndef DITRON_OPS_ONELAUNCH_H
-#define DITRON_OPS_ONELAUNCH_H
+#ifndef DITRON_OPS_TENSOR_PARALLEL_ONELAUNCH_H
+#define DITRON_OPS_TENSOR_PARALLEL_ONELAUNCH_H
 
 #include "ditron/ops/GemmEpilogue.h"
 
@@ -116,4 +116,4 @@ private:
 };
 
 } // namespace ditron::ops
-#endif // DITRON_OPS_ONELAUNCH_H
+#endif // DITRON_OPS_TENSOR_PARALLEL_ONELAUNCH_H
