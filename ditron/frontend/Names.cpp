@@ -103,9 +103,10 @@ void Evaluator::reportUnknownName(llvm::StringRef name, SourceRange range) {
 LangValue Evaluator::readGlobal(llvm::StringRef name, const Binding &binding, SourceRange range) {
   LangValue value = binding.value;
   if (const auto *foreign = value.getIf<ForeignValue>()) {
-    value = resolveForeign(*foreign);
-    if (value.isPoison())
+    LangValue resolved = resolveForeign(*foreign);
+    if (resolved.isPoison())
       return fail(range, fmt::format("module '{}' has no '{}'", foreign->module, foreign->name), "ImportError");
+    value = std::move(resolved);
   }
   value = resolveLibrary(value, range);
   // The library's constants are ours to read.
