@@ -168,7 +168,7 @@ uint64_t ditron_sim_ballot(DitronSimThread *self, uint64_t mask, uint32_t predic
 enum { DITRON_SIM_LD_NOT = 2 };
 uint64_t ditron_sim_ld(DitronSimThread *self, const void *address, uint32_t bytes, uint32_t order, uint32_t scope,
                        uint32_t spin, const DitronSimSite *site);
-/// Thread-level store of 1, 2, 4 or 8 bytes with order and scope.
+/// Thread-level store of 1, 2, 4 or 8 bytes with order and scope. Of 0 bytes nothing is stored: an element whose mask is off.
 void ditron_sim_st(DitronSimThread *self, void *address, uint64_t value, uint32_t bytes, uint32_t order, uint32_t scope,
                    const DitronSimSite *site);
 /// Atomic read-modify-write, value and result as zero-extended bit patterns; no effect and result 0 when predicate is 0.

@@ -209,8 +209,8 @@ int64_t networkRoundRegisters(Operation *op) {
   return std::min<int64_t>(layout.numRegs(), llvm::bit_floor(uint64_t(fitting)));
 }
 
-/// An atomic's old value must travel when it is used and other warps hold copies of the element.
-static int64_t atomicScratchBytes(Operation *op) {
+/// An atomic's old value, or an element of a volatile load of a tile, must travel when it is used and other warps hold copies of it.
+static int64_t givenScratchBytes(Operation *op) {
   Value result = op->getResult(0);
   if (result.use_empty() || isInScalarRegion(op))
     return 0;
@@ -240,7 +240,9 @@ int64_t scratchBytes(Operation *op) {
   if (auto histogram = llvm::dyn_cast<tile::HistogramOp>(op))
     return histogram.getType().getNumElements() * int64_t(sizeof(int32_t));
   if (llvm::isa<tile::AtomicRmwOp, tile::AtomicCasOp>(op))
-    return atomicScratchBytes(op);
+    return givenScratchBytes(op);
+  if (auto load = llvm::dyn_cast<tile::LoadOp>(op); load && load.getIsVolatile() && llvm::isa<RankedTensorType>(load.getType()))
+    return givenScratchBytes(op);
   return 0;
 }
 

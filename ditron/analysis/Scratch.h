@@ -1,7 +1,7 @@
 //===- Scratch.h - Shared memory that an operation's own lowering needs --------------------------------------*- C++ -*-===//
 //
 // Some operations move data between warps while they are lowered: convert_layout, reduce and scan across warps, atomics whose
-// old value every thread gets. They do it in scratch memory, at the attribute `offset_bytes`. This file is the only place that
+// old value every thread gets, and volatile loads of tiles of which warps hold copies. They do it in scratch memory, at the attribute `offset_bytes`. This file is the only place that
 // says how many bytes and how they are laid out; shared-memory allocation, barrier insertion and lowering all ask here, so
 // they cannot disagree.
 //
@@ -16,7 +16,7 @@
 //   bitonic          across warps: rounds of a few registers each (networkRoundRegisters), register r of a round, thread t at
 //                    (r * threads + t) * elementBytes: barrier, store, barrier, load.
 //   histogram        the bins, 4 bytes each: zeros, barrier, counting, barrier, loads.
-//   atomics          scalar: the old value at 0, written by thread 0. Tensor, when warps hold copies: register r of thread t
+//   atomics          scalar: the old value at 0, written by thread 0. Tensor (volatile loads, too), when warps hold copies: register r of thread t
 //                    at (r * threads + t) * elementBytes, written by representatives, then barrier, then read by everyone
 //                    at its representative's place (t with the free bits cleared).
 //

@@ -367,7 +367,8 @@ def Tile_LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, DeclareOpInterfaceM
   let summary = "loads the elements behind pointers";
   let description = [{
     Where the mask is false the result is `other`, or zero when there is none, and memory is not touched. A scalar load is
-    performed once per thread that needs it. `volatile` accesses are never removed, merged or moved.
+    performed once per thread that needs it. `volatile` accesses are never removed, merged or moved, and one of a tile loads each element
+    once, whatever copies the layout holds.
 
     ```mlir
     %3 = tile.load %p mask %c : !tile.ptr<f32> mask i1 -> f32
@@ -389,7 +390,8 @@ def Tile_LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, DeclareOpInterfaceM
 def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite<Tile_GlobalMemory>]>]> {
   let summary = "stores elements behind pointers where the mask is true";
   let description = [{
-    Each element is written by exactly one thread. A scalar store is performed by one thread of the block.
+    Each element is written by exactly one thread. A scalar store is performed by one thread of the block. `volatile` ones are relaxed
+    stores of system scope, element by element: others may read or write the elements at the same time, in the same way.
 
     ```mlir
     tile.store %p, %3 : !tile.ptr<f32>, f32
@@ -397,7 +399,8 @@ def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite<Tile_GlobalMemory>]
   }];
   let arguments = (ins Tile_PointerLike:$ptr, Tile_Any:$value, Optional<Tile_BoolLike>:$mask,
                        DefaultValuedAttr<Tile_CacheModifierAttr, "CacheModifier::None">:$cache,
-                       DefaultValuedAttr<Tile_EvictionPolicyAttr, "EvictionPolicy::Normal">:$evict);
+                       DefaultValuedAttr<Tile_EvictionPolicyAttr, "EvictionPolicy::Normal">:$evict,
+                       DefaultValuedAttr<BoolAttr, "false">:$isVolatile);
   let assemblyFormat = "$ptr `,` $value (`mask` $mask^)? attr-dict `:` type($ptr) `,` type($value) (`mask` type($mask)^)?";
   let hasVerifier = 1;
   let hasCanonicalizer = 1;

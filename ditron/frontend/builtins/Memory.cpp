@@ -126,7 +126,8 @@ LangValue load(Evaluator &evaluator, BuiltinCall &call, ValueArg pointerArg, Val
 }
 
 LangValue store(Evaluator &evaluator, BuiltinCall &call, ValueArg pointerArg, ValueArg valueArg, ValueArg maskArg,
-                Arg<Dims> boundaryCheck, Arg<llvm::StringRef> cacheModifier, Arg<llvm::StringRef> evictionPolicy) {
+                Arg<Dims> boundaryCheck, Arg<llvm::StringRef> cacheModifier, Arg<llvm::StringRef> evictionPolicy,
+                Arg<bool> isVolatile) {
   Emitter &emit = evaluator.emit;
   AccessOperands operands{*pointerArg, *maskArg, LangValue::none()};
   if (!resolveBlockPointer(evaluator, call, operands, maskArg, nullptr, {boundaryCheck}))
@@ -145,7 +146,7 @@ LangValue store(Evaluator &evaluator, BuiltinCall &call, ValueArg pointerArg, Va
   auto policy = evictionPolicyOf(evaluator, call, evictionPolicy);
   if (!cache || !policy)
     return LangValue::poison();
-  emit.create<tile::StoreOp>(pointer.ir(), value.ir(), mask.isPoison() ? mlir::Value() : mask.ir(), *cache, *policy);
+  emit.create<tile::StoreOp>(pointer.ir(), value.ir(), mask.isPoison() ? mlir::Value() : mask.ir(), *cache, *policy, *isVolatile);
   return LangValue::none();
 }
 

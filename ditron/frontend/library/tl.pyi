@@ -231,8 +231,8 @@ def load(pointer: mem, mask: num | None = None, other: num | None = None, bounda
 
 @member
 def store(pointer: mem, value: num, mask: num | None = None, boundary_check: shape = (), cache_modifier: str = "",
-          eviction_policy: str = "") -> None:
-    """writes elements behind pointers where the mask is true"""
+          eviction_policy: str = "", volatile: bool = False) -> None:
+    """writes elements behind pointers where the mask is true; volatile, which Triton's has not: relaxed, of system scope, so that others may read or write them meanwhile"""
 
 @member
 @handler("atomicRmw", op=tile.AtomicOp.Add)

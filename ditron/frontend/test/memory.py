@@ -34,6 +34,8 @@ def kernel(p, q, b, u, h, n, pp):
     # CHECK: arith.truncf %{{.*}} : tensor<16xf32> to tensor<16xf16>
     # CHECK: tile.store {{.*}} {cache = #tile.cache<wt>, evict = #tile.evict<evict_first>}
     tl.store(h + i, x, mask=flags, cache_modifier=".wt", eviction_policy="evict_first")
+    # CHECK: tile.store {{.*}} {isVolatile = true}
+    tl.store(h + i, x, volatile=True)
     # CHECK: arith.constant dense<0.000000e+00> : tensor<16xf32>
     # CHECK: tile.store
     tl.store(p + i, 0)

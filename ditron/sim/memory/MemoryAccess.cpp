@@ -462,6 +462,8 @@ uint64_t ditron_sim_ld(DitronSimThread *self, const void *address, uint32_t byte
 
 void ditron_sim_st(DitronSimThread *self, void *address, uint64_t value, uint32_t bytes, uint32_t order, uint32_t scope,
                    const DitronSimSite *site) {
+  if (bytes == 0)
+    return;
   Thread &thread = order == DITRON_SIM_RELAXED ? asReader(self) : asMeeting(self);
   bool global = enterGlobal(thread, address, bytes, DITRON_SIM_STORE, site);
   if (thread.block->isMadeAlready(thread, address, value, bytes))

@@ -71,32 +71,15 @@ public:
 private:
   /// Hands the old values to all threads that hold copies.
   FailureOr<Values> share(Emitter &e, OpT op, const Values &old, bool &hadBarrier) const {
-    TargetInfo &target = this->target;
     Type type = op.getPtr().getType();
-    int threads = this->lowering.numThreads(op);
-    if (!isa<RankedTensorType>(type))
-      return throughScratch(e, op, old, e.i32(0), isFirstThread(e, target), /*threads=*/1, hadBarrier);
-    const DistributedLayout &layout = dgpu::layoutOf(type);
-    uint32_t freeLanes = layout.freeMask(MachineDim::Lane), freeWarps = layout.freeMask(MachineDim::Warp);
-    if (freeWarps != 0) {
-      uint32_t freeThreads = freeLanes | freeWarps * static_cast<uint32_t>(target.warpSize());
-      Value source = e.bitAnd(target.threadId(e), e.i32(static_cast<int32_t>(~freeThreads)));
-      return throughScratch(e, op, old, source, isRepresentative(e, target, layout), threads, hadBarrier);
-    }
-    if (freeLanes != 0) {
-      Value source = e.bitAnd(target.laneId(e), e.i32(static_cast<int32_t>(~freeLanes)));
-      return shuffleValues(e, target, dist::ShuffleKind::Index, old, source);
-    }
-    return old;
-  }
-
-  FailureOr<Values> throughScratch(Emitter &e, OpT op, const Values &old, Value source, Value writes, int threads,
-                                   bool &hadBarrier) const {
+    if (isa<RankedTensorType>(type))
+      return giveToCopies(e, this->target, op, dgpu::layoutOf(type), old, this->lowering.numThreads(op), hadBarrier);
     FailureOr<int64_t> offset = scratchOffset(op);
     if (failed(offset))
       return LogicalResult(offset);
     hadBarrier = true;
-    return exchangeThroughShared(e, this->target, SharedSlots{*offset, old}, threads, source, writes)[0];
+    return exchangeThroughShared(e, this->target, SharedSlots{*offset, old}, /*threads=*/1, e.i32(0),
+                                 isFirstThread(e, this->target))[0];
   }
 };
 

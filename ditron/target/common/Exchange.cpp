@@ -5,6 +5,9 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/common/Exchange.h"
 
+#include "ditron/target/common/LayoutIndex.h"
+#include "ditron/target/common/Patterns.h"
+
 using namespace mlir;
 
 namespace ditron::target {
@@ -110,6 +113,28 @@ SmallVector<SmallVector<Value>> exchangeThroughShared(Emitter &e, TargetInfo &ta
   storeToSlots(e, target, groups, threads, target.threadId(e), writes);
   target.blockBarrier(e);
   return loadFromSlots(e, target, groups, threads, source);
+}
+
+FailureOr<SmallVector<Value>> giveToCopies(Emitter &e, TargetInfo &target, Operation *op,
+                                           const layout::DistributedLayout &layout, ValueRange values, int threads,
+                                           bool &hadBarrier) {
+  const uint32_t freeLanes = layout.freeMask(layout::MachineDim::Lane),
+                 freeWarps = layout.freeMask(layout::MachineDim::Warp);
+  if (freeWarps != 0) {
+    FailureOr<int64_t> offset = scratchOffset(op);
+    if (failed(offset))
+      return LogicalResult(offset);
+    hadBarrier = true;
+    const uint32_t freeThreads = freeLanes | freeWarps * static_cast<uint32_t>(target.warpSize());
+    Value source = e.bitAnd(target.threadId(e), e.i32(static_cast<int32_t>(~freeThreads)));
+    return exchangeThroughShared(e, target, SharedSlots{*offset, values}, threads, source,
+                                 isRepresentative(e, target, layout))[0];
+  }
+  if (freeLanes != 0) {
+    Value source = e.bitAnd(target.laneId(e), e.i32(static_cast<int32_t>(~freeLanes)));
+    return shuffleValues(e, target, dist::ShuffleKind::Index, values, source);
+  }
+  return SmallVector<Value>(values);
 }
 
 } // namespace ditron::target

@@ -37,6 +37,12 @@ llvm::SmallVector<llvm::SmallVector<mlir::Value>> exchangeThroughShared(Emitter 
                                                                         llvm::ArrayRef<SharedSlots> groups, int threads,
                                                                         mlir::Value source, mlir::Value writes);
 
+/// Values that only the representatives of `layout` have, to all threads that hold copies: to other lanes by a shuffle, to other warps through the scratch memory
+/// of `op` (analysis/Scratch.h) and a block barrier, of which `hadBarrier` tells. `threads`: of the block, or of the partition that `op` is in.
+mlir::FailureOr<llvm::SmallVector<mlir::Value>> giveToCopies(Emitter &e, TargetInfo &target, mlir::Operation *op,
+                                                             const layout::DistributedLayout &layout,
+                                                             mlir::ValueRange values, int threads, bool &hadBarrier);
+
 /// One side of such a round trip, with `slots` numbered places for each value: value r of slot s lies at
 /// offsetBytes + (r * slots + s) * bytes. Stores the caller's values in `slot` (i32) where `writes` (null for always) is true.
 void storeToSlots(Emitter &e, TargetInfo &target, llvm::ArrayRef<SharedSlots> groups, int slots, mlir::Value slot,

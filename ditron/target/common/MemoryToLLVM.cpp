@@ -8,6 +8,7 @@
 // dgpu.order_lanes is a leaf of the target's.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/common/Exchange.h"
 #include "ditron/target/common/LayoutIndex.h"
 #include "ditron/target/common/Patterns.h"
 
@@ -66,7 +67,10 @@ public:
     }
 
     MemoryFlags flags{op.getCache(), op.getEvict(), op.getIsVolatile()};
-    if (target.wantsRepresentatives())
+    // What others change meanwhile is loaded once for all that hold copies: they take the same way behind it.
+    const bool isLoadedOnce = op.getIsVolatile() && isa<RankedTensorType>(op.getType());
+    Value loads = isLoadedOnce ? isRepresentative(e, target, dgpu::layoutOf(op.getType())) : Value();
+    if (target.wantsRepresentatives() && !isLoadedOnce)
       flags.represents = isa<RankedTensorType>(op.getType()) ? isRepresentative(e, target, dgpu::layoutOf(op.getType()))
                          : op->hasAttr(dist::perThreadAttrName) ? Value()
                                                                 : isFirstThread(e, target);
@@ -77,10 +81,18 @@ public:
         if (!other.empty())
           fallback.push_back(toMemory(e, other[other.size() == 1 ? 0 : reg]));
       Value predicate = mask.empty() ? Value() : mask[mask.size() == 1 ? 0 : regs.front()];
-      Values loaded = target.loadVector(e, ptr[regs.front()], memoryType(storage), regs.size(), predicate, fallback,
-                                        AddressSpace::Global, flags);
+      Values loaded = target.loadVector(e, ptr[regs.front()], memoryType(storage), regs.size(),
+                                        e.conjunction(loads, predicate), fallback, AddressSpace::Global, flags);
       for (auto [reg, value] : llvm::zip_equal(regs, loaded))
         results[reg] = fromMemory(e, value, storage);
+    }
+    if (isLoadedOnce && !op.getResult().use_empty()) {
+      bool hadBarrier = false;
+      FailureOr<Values> given =
+          giveToCopies(e, target, op, dgpu::layoutOf(op.getType()), results, lowering.numThreads(op), hadBarrier);
+      if (failed(given))
+        return given;
+      results = *given;
     }
     rewriter.replaceOpWithMultiple(op, {results});
     return success();
@@ -103,7 +115,7 @@ public:
     else if (!op->hasAttr(dist::perThreadAttrName))
       writes = isFirstThread(e, target);
     ValueRange ptr = adaptor.getPtr(), value = adaptor.getValue(), mask = adaptor.getMask();
-    MemoryFlags flags{op.getCache(), op.getEvict(), false};
+    MemoryFlags flags{op.getCache(), op.getEvict(), op.getIsVolatile()};
     for (const SmallVector<int> &regs : accessesOf(op, type)) {
       Values elements;
       for (int reg : regs)

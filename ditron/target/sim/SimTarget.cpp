@@ -191,9 +191,21 @@ public:
     return e.unpackVector(loaded);
   }
 
+  /// The same of stores.
+  void storeVolatile(Emitter &e, Value ptr, ValueRange values, Value predicate) {
+    const unsigned bytes = Emitter::bitWidth(values.front().getType()) / 8;
+    Value stored = predicate ? e.select(predicate, e.i32(bytes), e.i32(0)) : e.i32(bytes);
+    for (auto [i, value] : llvm::enumerate(values))
+      sim.call(e, "st",
+               {sim.self(e), i ? e.addBytes(ptr, int64_t(i) * bytes) : ptr, word(e, value), stored,
+                e.i32(DITRON_SIM_RELAXED), e.i32(DITRON_SIM_SCOPE_SYSTEM), sim.site(e)});
+  }
+
   void storeVector(Emitter &e, Value ptr, ValueRange values, Value predicate, AddressSpace space,
                    const MemoryFlags &flags) override {
     unsigned bytes = Emitter::bitWidth(values.front().getType()) / 8;
+    if (flags.isVolatile && !flags.isAnnounced && space != AddressSpace::Shared)
+      return storeVolatile(e, ptr, values, predicate);
     if (!flags.isAnnounced)
       announce(e, ptr, bytes * values.size(), predicate, e.i32(DITRON_SIM_STORE), spaceCode(space));
     Value address = predicate ? e.select(predicate, ptr, sim.sink(e)) : ptr;

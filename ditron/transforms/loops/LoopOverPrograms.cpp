@@ -63,6 +63,8 @@ std::string whyNoLoop(func::FuncOp kernel) {
       reason = "its blocks work in clusters";
     else if (auto load = dyn_cast<tile::LoadOp>(op); load && load.getIsVolatile())
       reason = "it reads memory that others may change";
+    else if (auto store = dyn_cast<tile::StoreOp>(op); store && store.getIsVolatile())
+      reason = "it writes memory that others may read";
     else if (op->getNumRegions() == 0 && !isMemoryEffectFree(op) &&
              !isa<tile::LoadOp, tile::StoreOp, tile::DescriptorLoadOp, tile::DescriptorStoreOp, tile::AssumeOp,
                   tile::KeepLoopOp>(op))

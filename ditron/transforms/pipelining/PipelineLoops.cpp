@@ -179,7 +179,7 @@ private:
 
           op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || op->hasTrait<OpTrait::IsTerminator>())
         return;
-      if (auto store = dyn_cast<tile::StoreOp>(op); store && isAskedFor) {
+      if (auto store = dyn_cast<tile::StoreOp>(op); store && !store.getIsVolatile() && isAskedFor) {
         stored.add(objects.of(store.getPtr()));
         return;
       }

@@ -120,7 +120,7 @@ private:
   /// True if others may learn from `op` that the stored data is there.
   static bool publishes(Operation *op) {
     if (auto store = dyn_cast<tile::StoreOp>(op))
-      return !isTensor(store.getValue());
+      return !isTensor(store.getValue()) || store.getIsVolatile();
     return isa<dist::NotifyOp, dist::StOp, dist::StVectorOp, dist::FenceOp, dist::IntrinsicOp, dist::PutOp, dist::PutSignalOp, dist::SignalOpOp,
                dist::OrderOp, dist::TeamBarrierOp, dist::CollectiveOp, dist::MultimemStOp, dist::ThreadAtomicRmwOp, dist::ThreadAtomicCasOp, dist::SyncThreadsOp,
                tile::AtomicRmwOp, tile::AtomicCasOp>(op);

@@ -320,6 +320,70 @@ def consume(inbox_ptr, ready_ptr, out_ptr, generation, n, BLOCK: tl.constexpr):
   }
 }
 
+/// Tiles that need no flag: elements that are not 0 have come. Stores that others read at the same time are volatile, and so are those loads.
+TEST_P(Distributed, TilesOfWhichEachElementIsItsFlag) {
+  const char *text = R"(
+@triton.jit
+def exchange(inbox_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    mask = i < n
+    value = tl.cast(i + 1000 * (dl.rank() + 1), inbox_ptr.dtype.element_ty)
+    for peer in range(dl.num_ranks()):
+        tl.store(dl.symm_at(inbox_ptr, peer) + dl.rank() * n + i, value, mask=mask, volatile=True)
+    for source in range(dl.num_ranks()):
+        found = tl.zeros((BLOCK,), inbox_ptr.dtype.element_ty)
+        while tl.min(tl.where(mask & (found == 0), 0, 1)) == 0:
+            found = tl.load(inbox_ptr + source * n + i, mask=mask, volatile=True)
+        tl.store(out_ptr + source * n + i, found, mask=mask)
+)";
+  const int n = 203;
+  for (const DataType type : {DataType::I16, DataType::I32}) {
+    SymmetricBuffer inbox = symmetric(type, ranks * n, "inbox");
+    std::vector<Buffer> out = everywhere(type, ranks * n, "out");
+    ASSERT_OK(runEverywhere(text, "exchange", {.numWarps = 2}, [&](uint32_t r) {
+      return jit::CallArguments{{inbox.on(r), out[r], n}, {{"BLOCK", 256}}};
+    }));
+    std::vector<int32_t> expected;
+    for (uint32_t source = 0; source < ranks; ++source)
+      for (int i = 0; i < n; ++i)
+        expected.push_back(i + 1000 * int32_t(source + 1));
+    for (uint32_t r = 0; r < ranks; ++r) {
+      const std::vector<int32_t> found = type == DataType::I32 ? get<int32_t>(out[r]) : [&] {
+        const std::vector<int16_t> narrow = get<int16_t>(out[r]);
+        return std::vector<int32_t>(narrow.begin(), narrow.end());
+      }();
+      expectSame(found, expected, fmt::format("{}, rank {}", toString(type), r));
+    }
+  }
+}
+
+/// Of a small tile all warps have copies. A volatile load of it gives all of them the same, whoever raises a flag meanwhile: else warps would leave the loop at different times.
+TEST_P(Distributed, WarpsAgreeOnFlagsThatAreRaisedMeanwhile) {
+  const char *text = R"(
+@triton.jit
+def meet(flags_ptr, out_ptr, RANKS: tl.constexpr, BLOCK: tl.constexpr):
+    thread = tid(0)
+    if thread < RANKS:
+        st(dl.symm_at(flags_ptr, thread) + dl.rank(), 1, scope="sys", semantic="release")
+    raised = 0
+    turns = 0
+    while raised != RANKS:
+        raised = tl.sum(tl.load(flags_ptr + tl.arange(0, RANKS), volatile=True))
+        turns += tl.sum(tl.full((BLOCK,), 1, tl.int32))
+    tl.store(out_ptr, raised)
+    tl.store(out_ptr + 1, turns % BLOCK)
+)";
+  for (int call = 0; call < 3; ++call) {
+    SymmetricBuffer flags = symmetric(DataType::I32, ranks, "flags");
+    std::vector<Buffer> out = everywhere(DataType::I32, 2, "out");
+    ASSERT_OK(runEverywhere(text, "meet", {.numWarps = 4}, [&](uint32_t r) {
+      return jit::CallArguments{{flags.on(r), out[r]}, {{"RANKS", ranks}, {"BLOCK", 256}}};
+    }));
+    for (uint32_t r = 0; r < ranks; ++r)
+      expectSame(get<int32_t>(out[r]), {int32_t(ranks), 0}, fmt::format("call {}, rank {}", call, r));
+  }
+}
+
 TEST_P(Distributed, CapturedAndReplayed) {
   const char *text = R"(
 @triton.jit

@@ -73,6 +73,8 @@ func.func @memory(%p: !tile.ptr<f32>, %ps: tensor<8x!tile.ptr<f32>>, %m: tensor<
   tile.store %p, %3 : !tile.ptr<f32>, f32
   // CHECK: tile.store %{{.*}}, %{{.*}} mask %{{.*}} {cache = #tile.cache<wt>} : tensor<8x!tile.ptr<f32>>, tensor<8xf32> mask tensor<8xi1>
   tile.store %ps, %2 mask %m {cache = #tile.cache<wt>} : tensor<8x!tile.ptr<f32>>, tensor<8xf32> mask tensor<8xi1>
+  // CHECK: tile.store %{{.*}}, %{{.*}} {isVolatile = true} : tensor<8x!tile.ptr<f32>>, tensor<8xf32>
+  tile.store %ps, %2 {isVolatile = true} : tensor<8x!tile.ptr<f32>>, tensor<8xf32>
   // CHECK: tile.atomic_rmw fadd relaxed gpu %{{.*}}, %{{.*}} mask %{{.*}} : tensor<8x!tile.ptr<f32>>, tensor<8xf32> mask tensor<8xi1> -> tensor<8xf32>
   %4 = tile.atomic_rmw fadd relaxed gpu %ps, %2 mask %m : tensor<8x!tile.ptr<f32>>, tensor<8xf32> mask tensor<8xi1> -> tensor<8xf32>
   // CHECK: tile.atomic_rmw exch acq_rel sys %{{.*}}, %{{.*}} : !tile.ptr<f32>, f32 -> f32

@@ -58,7 +58,7 @@ def kernel(p, n, c, b, d):
     # CHECK: memory.py:[[#@LINE-1]]:17: error: argument 'value' of tl.store must be a number or a tensor, but got None
     # CHECK-NEXT:     tl.store(p, None)
     # CHECK-NEXT:                 ^~~~
-    # CHECK-NEXT: note: the function is tl.store(pointer: mem, value: num, mask: num=None, boundary_check: shape=(), cache_modifier: str='', eviction_policy: str='')
+    # CHECK-NEXT: note: the function is tl.store(pointer: mem, value: num, mask: num=None, boundary_check: shape=(), cache_modifier: str='', eviction_policy: str='', volatile: bool=False)
     tl.atomic_add(b, 1)
     # CHECK: memory.py:[[#@LINE-1]]:19: error: tl.atomic_add does not support elements of type int8
     # CHECK-NEXT:     tl.atomic_add(b, 1)

@@ -105,7 +105,7 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32} {
 // -----
 
 module attributes {dgpu.num_warps = 1 : i32, dgpu.threads_per_warp = 32 : i32} {
-  // bool is one byte in memory; a volatile scalar load is an ordered one.
+  // bool is one byte in memory; a volatile scalar load is an ordered one, and so are stores, which store nothing where the mask is off.
   // CHECK-LABEL: llvm.func internal @scalars
   // CHECK: %[[BYTE:.*]] = llvm.load %arg0 {alignment = 1 : i64} : !llvm.ptr -> i8
   // CHECK: llvm.icmp "ne" %[[BYTE]]
@@ -116,6 +116,32 @@ module attributes {dgpu.num_warps = 1 : i32, dgpu.threads_per_warp = 32 : i32} {
     %c0 = arith.constant 0 : i32
     %s = arith.select %b, %v, %c0 : i32
     tile.store %q, %s : !tile.ptr<i32>, i32
+    // CHECK: llvm.select %{{.*}}, %arg1, %{{.*}} : i1, !llvm.ptr
+    // CHECK: %[[BYTES:.*]] = llvm.select %{{.*}}, %{{.*}}, %{{.*}} : i1, i32
+    // CHECK: llvm.call @ditron_sim_st(%{{.*}}, %arg1, %{{.*}}, %[[BYTES]],
+    tile.store %q, %s {isVolatile = true} : !tile.ptr<i32>, i32
+    return
+  }
+}
+
+// -----
+
+#Copies = #dgpu.layout<32, reg = {}, lane = [i0 i1 i2 i3 i4], warp = [*]>
+module attributes {dgpu.num_warps = 2 : i32, dgpu.threads_per_warp = 32 : i32} {
+  // What others may change is loaded once: the second warp has what the first one has loaded, through shared memory.
+  // CHECK-LABEL: llvm.func internal @volatile_copies
+  // CHECK: %[[WORD:.*]] = llvm.call @ditron_sim_ld
+  // CHECK: llvm.store
+  // CHECK: llvm.call @ditron_sim_barrier
+  // CHECK: %[[GIVEN:.*]] = llvm.load
+  // CHECK: llvm.add %[[GIVEN]]
+  func.func @volatile_copies(%p: !tile.ptr<i32>, %q: !tile.ptr<i32>, %world: !tile.ptr<i64>) {
+    %i = tile.arange 0, 32 : tensor<32xi32, #Copies>
+    %b = tile.splat %p : !tile.ptr<i32> -> tensor<32x!tile.ptr<i32>, #Copies>
+    %a = tile.addptr %b, %i : tensor<32x!tile.ptr<i32>, #Copies>, tensor<32xi32, #Copies>
+    %v = tile.load %a {isVolatile = true, offset_bytes = 0 : i64} : tensor<32x!tile.ptr<i32>, #Copies> -> tensor<32xi32, #Copies>
+    %s = arith.addi %v, %i : tensor<32xi32, #Copies>
+    tile.store %a, %s : tensor<32x!tile.ptr<i32>, #Copies>, tensor<32xi32, #Copies>
     return
   }
 }

@@ -30,6 +30,7 @@ def copy_hints(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     b = tl.load(x_ptr + offsets, mask=mask, eviction_policy="evict_first")
     c = tl.load(x_ptr + offsets, mask=mask, volatile=True)
     tl.store(out_ptr + offsets, a + b + c, mask=mask, cache_modifier=".cs")
+    tl.store(out_ptr + BLOCK + offsets, c, mask=mask, volatile=True)
 
 
 @triton.jit
