@@ -325,7 +325,8 @@ private:
     kernel.walk([&](dist::SyncThreadsOp barrier) { mayMeet |= mayPrecede(barrier, candidate.load); });
     if (mayMeet)
       return "a barrier before it may be for what it reads";
-    if (std::string reason = slice.whyNotAhead(candidate.tile.base, /*readsAfterWait=*/false); !reason.empty())
+    if (std::string reason = slice.whyNotAhead(candidate.load, candidate.tile.base, /*readsAfterWait=*/false);
+        !reason.empty())
       return reason;
     ProducerSlice trial = slice; // whatever it finds concerns this load alone
     for (const Polynomial *part : partsOf(candidate))

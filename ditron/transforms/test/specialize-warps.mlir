@@ -355,4 +355,35 @@ module attributes {dgpu.num_warps = 8 : i32, dgpu.threads_per_warp = 32 : i32, d
     tile.store %p, %acc : tensor<128x128x!tile.ptr<f32>>, tensor<128x128xf32>
     return
   }
+
+  // Nor does a loop behind the reads that waits for somebody.
+  // CHECK-LABEL: func.func @polls_behind
+  // CHECK: dgpu.warp_specialize consumer {
+  // CHECK: } producer {
+  // CHECK: dgpu.tma_load
+  func.func @polls_behind(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %flag: !tile.ptr<i32>, %out: !tile.ptr<f32>, %world: !tile.ptr<i64>) attributes {tile.kernel} {
+    %c1 = arith.constant 1 : i64
+    %c64 = arith.constant 64 : i64
+    %size = arith.constant 4096 : i32
+    %i0 = arith.constant 0 : i32
+    %i1 = arith.constant 1 : i32
+    %i8 = arith.constant 8 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+    %da = tile.make_descriptor %a, [%size, %size], [%c64, %c1] : !tile.ptr<f16>, i32, i32 -> !tile.desc<128x128xf16>
+    %acc = scf.for %k = %i0 to %i8 step %i1 iter_args(%sum = %zero) -> tensor<128x128xf32> : i32 {
+      %ta = tile.descriptor_load %da[%k, %i0] : !tile.desc<128x128xf16> -> tensor<128x128xf16>
+      %d = tile.dot %ta, %ta, %sum : tensor<128x128xf16>, tensor<128x128xf16> -> tensor<128x128xf32>
+      scf.yield %d : tensor<128x128xf32>
+    } {tile.warp_specialize}
+    scf.while : () -> () {
+      %seen = dist.ld relaxed sys %flag : !tile.ptr<i32> -> i32
+      %again = arith.cmpi eq, %seen, %i0 : i32
+      scf.condition(%again)
+    } do {
+      scf.yield
+    }
+    %p = tile.splat %out : !tile.ptr<f32> -> tensor<128x128x!tile.ptr<f32>>
+    tile.store %p, %acc : tensor<128x128x!tile.ptr<f32>>, tensor<128x128xf32>
+    return
+  }
 }

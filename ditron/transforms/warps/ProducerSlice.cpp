@@ -8,6 +8,7 @@
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
+#include "ditron/transforms/ProgramOrder.h"
 #include "ditron/transforms/layouts/ElementValue.h"
 #include "ditron/transforms/layouts/LayoutRules.h"
 #include "ditron/transforms/loops/LoopArguments.h"
@@ -64,19 +65,20 @@ static bool synchronises(Operation *op) {
 
 ProducerSlice::ProducerSlice(Operation *kernel) : kernel(kernel) {
   kernel->walk([&](Operation *op) {
-    if (!synchronisation && synchronises(op))
-      synchronisation = op;
+    if (synchronises(op))
+      synchronisations.push_back(op);
     if (Value address = writtenAddress(op); address && !isShared(address))
       writes.push_back(op);
   });
 }
 
-std::string ProducerSlice::whyNotAhead(Value pointer, bool readsAfterWait) {
+std::string ProducerSlice::whyNotAhead(Operation *reader, Value pointer, bool readsAfterWait) {
   BlockArgument read = argumentBehind(pointer);
   if (!read)
     return "it reads through a pointer that is no argument of the kernel";
-  if (synchronisation)
-    return ("the kernel synchronises by itself, with '" + synchronisation->getName().getStringRef() + "'").str();
+  for (Operation *synchronisation : synchronisations)
+    if (mayPrecede(synchronisation, reader))
+      return ("the kernel synchronises by itself, with '" + synchronisation->getName().getStringRef() + "'").str();
   if (readsAfterWait)
     return {};
   for (Operation *write : writes) {
@@ -165,7 +167,7 @@ std::string ProducerSlice::addValue(Value start) {
       if (std::string reason = addWait(wait); !reason.empty())
         return reason;
     } else if (auto load = dyn_cast<tile::LoadOp>(op)) {
-      if (std::string reason = whyNotAhead(load.getPtr(), /*readsAfterWait=*/false); !reason.empty())
+      if (std::string reason = whyNotAhead(load, load.getPtr(), /*readsAfterWait=*/false); !reason.empty())
         return "it depends on a load: " + reason;
       sliceEffects.insert(load);
       worklist.append(load->operand_begin(), load->operand_end());
@@ -199,7 +201,7 @@ std::string ProducerSlice::addElements(Value tile) {
     if (!operands)
       return ("it depends on '" + op->getName().getStringRef() + "'").str();
     if (auto load = dyn_cast<tile::LoadOp>(op))
-      if (std::string reason = whyNotAhead(load.getPtr(), /*readsAfterWait=*/false); !reason.empty())
+      if (std::string reason = whyNotAhead(load, load.getPtr(), /*readsAfterWait=*/false); !reason.empty())
         return "it depends on a load: " + reason;
     worklist.append(*operands);
   }

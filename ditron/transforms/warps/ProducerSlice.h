@@ -32,16 +32,15 @@ public:
   std::string addWait(mlir::Operation *wait);
   /// The tokens on the way from a kernel argument to a pointer or descriptor.
   std::string addTokensOf(mlir::Value pointerOrDescriptor);
-  /// Why data at `pointer` may not be read ahead of the kernel's own writes; `readsAfterWait`: a wait orders the read.
-  std::string whyNotAhead(mlir::Value pointer, bool readsAfterWait);
+  /// Why `reader` may not read data at `pointer` ahead of the kernel's own writes and of what orders them; `readsAfterWait`: a wait orders the read.
+  std::string whyNotAhead(mlir::Operation *reader, mlir::Value pointer, bool readsAfterWait);
 
   /// The operations with side effects that belong to the slice: scalar loads and waits.
   const llvm::SetVector<mlir::Operation *> &effects() const { return sliceEffects; }
 
 private:
   mlir::Operation *kernel;
-  llvm::SmallVector<mlir::Operation *> writes;
-  mlir::Operation *synchronisation = nullptr; ///< The first that the kernel does by itself, or null.
+  llvm::SmallVector<mlir::Operation *> writes, synchronisations; ///< Of the kernel's own, in its order.
   llvm::DenseSet<mlir::Value> values;
   llvm::DenseSet<mlir::Operation *> controls;
   llvm::SetVector<mlir::Operation *> sliceEffects;

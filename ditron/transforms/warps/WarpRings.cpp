@@ -134,7 +134,7 @@ std::string RingPlan::whyNotCopiedAhead(tile::DescriptorLoadOp load) {
     return reason;
   if (pollsBefore(load))
     return std::string(mayWait);
-  return slice.whyNotAhead(descriptorOf(load.getDescriptor()).getBase(), consumesToken(load.getDescriptor()));
+  return slice.whyNotAhead(load, descriptorOf(load.getDescriptor()).getBase(), consumesToken(load.getDescriptor()));
 }
 
 std::string RingPlan::whyNotGathered(tile::LoadOp load, const analysis::AxisInfoAnalysis &axes) {
@@ -156,7 +156,7 @@ std::string RingPlan::whyNotGathered(tile::LoadOp load, const analysis::AxisInfo
         .str();
   if (pollsBefore(load))
     return std::string(mayWait);
-  return slice.whyNotAhead(load.getPtr(), consumesToken(load.getPtr()));
+  return slice.whyNotAhead(load, load.getPtr(), consumesToken(load.getPtr()));
 }
 
 /// True if a value is loaded and then only changed element by element: a warpgroup dot with it would wait for memory.
