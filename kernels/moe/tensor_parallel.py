@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 import triton_dist.language as dl
 
-from ..gemm_all_reduce.gemm_all_reduce import raise_flags
+from ..one_launch.one_launch import raise_flags
 
 
 @triton.jit(do_not_specialize=["rank", "own_tokens"])

@@ -159,8 +159,7 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
                                    options.columns, options.maxRows));
   }
   if (op.oneLaunchRows > 0)
-    DITRON_RETURN_IF_ERROR(op.oneLaunch.allocate(
-        op.oneLaunchRows, op.anyForm([](AllReduceForm form) { return form == AllReduceForm::FusedTwoShot; })));
+    DITRON_RETURN_IF_ERROR(op.oneLaunch.allocate(op.oneLaunchCalls()));
   // Forms that no call has take no memory.
   const auto isPushed = [](AllReduceForm form) { return form == AllReduceForm::Pushed; };
   if (op.anyForm([&](AllReduceForm form) { return !isOneLaunch(form) && !isPushed(form) && !op.isSequence(form); }))
@@ -198,6 +197,25 @@ Status GemmAllReduce::makeChoices(const TensorParallelSetting &setting) {
 
 TileConfig GemmAllReduce::tileFor(int64_t rows) const {
   return tables.tileFor(rows, optionValues.columns, optionValues.depth);
+}
+
+std::vector<OneLaunchCalls> GemmAllReduce::oneLaunchCalls() const {
+  int64_t oneShot = 0, twoShot = 0;
+  const auto add = [&](int64_t rows) {
+    const AllReduceForm form = choiceFor(rows).form;
+    if (isOneLaunch(form))
+      (form == AllReduceForm::OneShot ? oneShot : twoShot) = rows;
+  };
+  for (const AllReduceChoice &choice : choices)
+    if (choice.mostRows < oneLaunchRows)
+      add(choice.mostRows);
+  add(oneLaunchRows);
+  std::vector<OneLaunchCalls> calls;
+  if (oneShot > 0)
+    calls.push_back({OneLaunchResult::Everywhere, oneShot});
+  if (twoShot > 0)
+    calls.push_back({OneLaunchResult::EverywhereByOwners, twoShot});
+  return calls;
 }
 
 template <typename Predicate> bool GemmAllReduce::anyForm(const Predicate &predicate) const {

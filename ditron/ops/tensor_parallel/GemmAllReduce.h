@@ -134,6 +134,8 @@ private:
   }
   UnfusedProduct unfusedProduct(const ProductShape &shape, bool addsBias = true) const;
   OverlappedProduct overlappedProduct(const runtime::Rank &rank, const ProductShape &shape, const Chunks &chunks) const;
+  /// Which calls of one launch there are.
+  std::vector<OneLaunchCalls> oneLaunchCalls() const;
   /// Whether some number of rows has a form for which `predicate` holds.
   template <typename Predicate> bool anyForm(const Predicate &predicate) const;
   Chunks chunksFor(int64_t rows, const AllReduceChoice &choice) const;

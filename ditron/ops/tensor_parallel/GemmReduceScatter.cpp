@@ -117,7 +117,7 @@ Status GemmReduceScatter::allocateOneLaunch() {
   rows = oneLaunch.rowsUpTo(std::min(rows, optionValues.maxRows));
   while (rows > 0 && !usesOneLaunch(rows))
     --rows;
-  return rows > 0 ? oneLaunch.allocate(rows, /*sums=*/false) : Status::ok();
+  return rows > 0 ? oneLaunch.allocate(std::array{OneLaunchCalls{OneLaunchResult::Scattered, rows}}) : Status::ok();
 }
 
 bool GemmReduceScatter::usesOneLaunch(int64_t rows) const {

@@ -38,6 +38,12 @@ enum class OneLaunchResult {
   Scattered,          ///< Owners add and keep their rows (RowShards); one row of tiles.
 };
 
+/// Calls with this result have at most so many rows.
+struct OneLaunchCalls {
+  OneLaunchResult result;
+  int64_t mostRows;
+};
+
 /// The tile of calls of at most so many rows; none: the chosen one.
 struct OneLaunchRows {
   int64_t mostRows = 0;
@@ -86,13 +92,13 @@ public:
   /// The most rows up to `rows` that all fewer rows, too, have tiles for.
   int64_t rowsUpTo(int64_t rows) const;
 
-  /// On all ranks, for calls of at most so many rows. `sums`: for EverywhereByOwners.
-  Status allocate(int64_t rows, bool sums);
-  bool isAllocated() const { return slots.isValid(); }
+  /// On all ranks, for these calls.
+  Status allocate(std::span<const OneLaunchCalls> calls);
+  bool isAllocated() const { return flags.isValid(); }
   /// Of symmetric memory of a rank.
   uint64_t bytes() const;
   /// An address that stands for operands.
-  runtime::Pointer any(uint32_t rank) const { return slots.on(rank); }
+  runtime::Pointer any(uint32_t rank) const { return flags.on(rank).as(options.partialType); }
 
   /// One call, with parameters a_ptr, b_ptr and out_ptr and those of appendEpilogue. All strides are given.
   KernelCall call(const runtime::Rank &rank, OneLaunchResult result, runtime::Pointer a, runtime::Pointer b,
@@ -100,18 +106,23 @@ public:
                   const RowStrides &strides, const OneLaunchTile &shape) const;
 
 private:
+  /// Whether tiles are sent without flags (kernels/one_launch/sent_tiles.py).
+  bool sendsWithoutFlags(OneLaunchResult result, int64_t rows) const;
+
   struct PerRank {
     runtime::Buffer splitParts;    ///< Sums, a tile for each block
     runtime::Buffer splitCounters; ///< By tile: parts that are there
-    runtime::Buffer call;          ///< Calls that have ended, and blocks of the present one that have
+    /// Calls that have ended, and blocks of the present one that have; of calls with flags, and without.
+    runtime::Buffer call, callOfElements;
   };
 
   OneLaunchOptions options;
   runtime::World *world = nullptr;
   int64_t slotElements = 0;
-  runtime::SymmetricBuffer slots; ///< [2, ranks, slotElements]: parts of the result
-  runtime::SymmetricBuffer sums;  ///< [2, slotElements]: the result
-  runtime::SymmetricBuffer flags; ///< [2, tiles, ranks] signals
+  runtime::SymmetricBuffer slots;           ///< [2, ranks, slotElements]: parts of the result
+  runtime::SymmetricBuffer slotsOfElements; ///< The same of calls without flags, which leave zeros
+  runtime::SymmetricBuffer sums;            ///< [2, slotElements]: the result
+  runtime::SymmetricBuffer flags;           ///< [2, tiles, ranks] signals
   std::vector<PerRank> ranks;
 };
 

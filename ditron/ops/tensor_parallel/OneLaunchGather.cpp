@@ -74,7 +74,7 @@ KernelCall OneLaunchGather::call(const runtime::Rank &rank, runtime::Pointer sha
   const bool hasScales = options.epilogue.scalesA != Scaling::None;
   const OneLaunchGrid grid = oneLaunchGrid(rank, options, shape, rows, columns, depth);
   KernelCall call;
-  call.source = "gemm_all_reduce";
+  call.source = "one_launch";
   call.kernel = kernelName;
   call.numWarps = shape.tile.numWarps;
   call.numStages = shape.tile.numStages;

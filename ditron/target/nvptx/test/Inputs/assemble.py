@@ -251,10 +251,10 @@ if arch == "sm_90a":  # tiles that only its shared memory has room for
 for two_shot, m, n, k, split, options in [(False, 16, 64, 128, False, "--num-stages 4"), (False, 32, 64, 128, True, "--num-stages 3"),
                                           (True, 64, 64, 64, False, "--num-stages 4"), (True, 128, 128, 64, True, "--num-warps 8 --num-stages 3")]:
     turned = arch == "sm_90a"
-    cases.append((library("gemm_all_reduce"), "gemm_all_reduce_one_launch", "*bf16:16, *bf16:16, *bf16:16, *fp32:16, *i32:16, *bf16:16, *bf16:16, *i64:16, *i64:16" +
-                  ", i32:16" * 8 + ", i32, i32" + constexpr(WORLD_SIZE=4, SPLIT=split, TWO_SHOT=two_shot, SCATTER=n == 128, PART_M=-(-m // 4), BLOCK_M=m, BLOCK_N=n, BLOCK_K=k,
+    cases.append((library("one_launch"), "gemm_all_reduce_one_launch", "*bf16:16, *bf16:16, *bf16:16, *fp32:16, *i32:16, *bf16:16, *bf16:16, *i64:16, *i64:16" +
+                  ", i32:16" * 8 + ", i32, i32" + constexpr(WORLD_SIZE=4, SPLIT=split, TWO_SHOT=two_shot, SCATTER=n == 128, LAMPORT=n != 128, PART_M=-(-m // 4), BLOCK_M=m, BLOCK_N=n, BLOCK_K=k,
                                                             TURNED=turned, B_TRANSPOSED=split, PRECISION="tf32"), options))
-    cases.append((library("gemm_all_reduce"), "all_gather_gemm_one_launch", ", ".join(["*bf16:16"] * 5 + ["*fp32:16", "*i32:16"] + ["*i64:16"] * 3 + ["i32:16"] * 12 + ["i32"] * 3) +
+    cases.append((library("one_launch"), "all_gather_gemm_one_launch", ", ".join(["*bf16:16"] * 5 + ["*fp32:16", "*i32:16"] + ["*i64:16"] * 3 + ["i32:16"] * 12 + ["i32"] * 3) +
                   constexpr(WORLD_SIZE=4, SPLIT=split, BLOCK=2048, BLOCK_M=m, BLOCK_N=n, BLOCK_K=k, TURNED=turned, B_TRANSPOSED=split, PRECISION="tf32"), options))
 
 # 8-bit operands with scales of rows and columns, bias and activations.
@@ -285,10 +285,10 @@ for a, bias, scales, activation in [("fp8e4nv", "*bf16:16", "*fp32:16", "swiglu"
     cases.append((library("gemm_all_reduce"), "gemm_all_reduce", f"*{a}:16, *{a}:16, *bf16:16, *i32:16, *i64:16" + ", i32:16" * 6 + ", i32" +
                   constexpr(WORLD_SIZE=8, **wide) + scaled + biased + vectors, "--num-warps 8"))
     turned, parts = arch == "sm_90a", "*i32:16" if a == "i8" else "*fp32:16"
-    cases.append((library("gemm_all_reduce"), "gemm_all_reduce_one_launch", f"*{a}:16, *{a}:16, *bf16:16, {parts}, *i32:16, *bf16:16, *bf16:16, *i64:16, *i64:16" +
-                  ", i32:16" * 8 + ", i32, i32" + constexpr(WORLD_SIZE=4, SPLIT=True, TWO_SHOT=True, SCATTER=a == "i8", PART_M=8, BLOCK_M=32, BLOCK_N=64, BLOCK_K=128,
+    cases.append((library("one_launch"), "gemm_all_reduce_one_launch", f"*{a}:16, *{a}:16, *bf16:16, {parts}, *i32:16, *bf16:16, *bf16:16, *i64:16, *i64:16" +
+                  ", i32:16" * 8 + ", i32, i32" + constexpr(WORLD_SIZE=4, SPLIT=True, TWO_SHOT=True, SCATTER=a == "i8", LAMPORT=False, PART_M=8, BLOCK_M=32, BLOCK_N=64, BLOCK_K=128,
                                                             TURNED=turned, B_TRANSPOSED=True, PRECISION="tf32") + scaled + biased + vectors, "--num-stages 3"))
-    cases.append((library("gemm_all_reduce"), "all_gather_gemm_one_launch",
+    cases.append((library("one_launch"), "all_gather_gemm_one_launch",
                   ", ".join([f"*{a}:16"] * 4 + ["*bf16:16", parts, "*i32:16"] + ["*i64:16"] * 3 + ["i32:16"] * 12 + ["i32"] * 3) +
                   constexpr(WORLD_SIZE=4, SPLIT=True, BLOCK=2048, BLOCK_M=32, BLOCK_N=64, BLOCK_K=128, TURNED=turned, B_TRANSPOSED=True, PRECISION="tf32") +
                   optional(scales, "shard_scale_ptr") + gathered + constexpr(SHARD_SCALES=a != "fp8e5") + vectors + constexpr(ACTIVATION=activation), "--num-stages 3"))
