@@ -50,7 +50,8 @@ def lamport_all_reduce_rms_norm(x_ptr, residual_ptr, weight_ptr, out_ptr, residu
                                 WORLD: tl.constexpr, COLUMNS: tl.constexpr, PER_PACKET: tl.constexpr, TWO_SHOT: tl.constexpr):
     """residual_out = sum over ranks of x + residual; out = residual_out / rms(residual_out) * weight. All [rows, COLUMNS].
 
-    TWO_SHOT: the packets of a row are dealt out to the ranks, packet p to rank p % WORLD, each adds its own and sends the sums to all; every rank adds the residual to all of them.
+    TWO_SHOT: the packets of a row are dealt out to the ranks, OWN in a row to each, so that what a warp sends to a rank lies together there; each adds its own and sends the sums to all; every
+    rank adds the residual to all of them.
     slots_ptr, doubts_ptr: symmetric, [blocks, 2, WORLD + 1, capacity] packets of two words (lamport.py): contributions, and sums; generation_ptr: [blocks]. A block's packets are those
     of its rows, of which it has some.
     """
@@ -77,14 +78,15 @@ def lamport_all_reduce_rms_norm(x_ptr, residual_ptr, weight_ptr, out_ptr, residu
                 words = words_of(ld_vector(x_ptr + (first_row + row) * COLUMNS + packet * PER_PACKET, PER_PACKET))
                 place = rank * stride + (row * PACKETS + packet) * 2
                 if TWO_SHOT:
-                    send_words(dl.symm_at(slots_ptr, packet % WORLD) + place, dl.symm_at(doubts_ptr, packet % WORLD) + place, words)
+                    owner = packet // OWN
+                    send_words(dl.symm_at(slots_ptr, owner) + place, dl.symm_at(doubts_ptr, owner) + place, words)
                 else:
                     for step in tl.static_range(1, WORLD + 1):
                         target = (rank + step) % WORLD
                         send_words(dl.symm_at(slots_ptr, target) + place, dl.symm_at(doubts_ptr, target) + place, words)
     if TWO_SHOT:
         for index in range(thread, count * OWN, num_threads()):
-            packet = index % OWN * WORLD + rank
+            packet = rank * OWN + index % OWN
             if packet < PACKETS:
                 place = (index // OWN * PACKETS + packet) * 2
                 words = words_of(combine_words(take_words(slots_ptr + place, doubts_ptr + place, stride, WORLD), element, SUM, WORLD))

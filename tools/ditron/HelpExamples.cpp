@@ -61,6 +61,7 @@ constexpr HelpExample table[] = {
     {"bench attention_decode", "  ditron bench attention_decode --ranks 4 --shape 2x8x2x300x64 --page 16\n"
                                "  ditron bench attention_decode --latent --shape 2x16x1x300x576 --page 64"},
     {"bench ag_attention", "  ditron bench ag_attention --ranks 2 --shape 1x2x1x100x64 --no-causal"},
+    {"bench all_reduce_rms_norm", "  ditron bench all_reduce_rms_norm --ranks 3 --rows 1,40 --columns 1024"},
     {"bench ring_attention", "  ditron bench ring_attention --ranks 3 --shape 1x2x1x100x32 --backward\n"
                              "  ditron bench ring_attention --ranks 4 --ranks-per-node 2 --shape 1x2x1x100x32"},
     {"bench attention_layer", "  ditron bench attention_layer --ranks 2 --shape 2x40x64x8x4x16 --prefill"},

@@ -328,6 +328,7 @@ void addBenchCommand(CLI::App &app, CommandContext &context) {
   addOperator(*bench, context, OverlapOperator::GemmReduceScatter, "C = reduce_scatter(A * B)");
   addOperator(*bench, context, OverlapOperator::GemmAllReduce, "C = all_reduce(A * B)");
   addCollectiveBenchCommands(*bench, context);
+  addRmsNormBenchCommand(*bench, context);
   addTransferBenchCommands(*bench, context);
   addMoeBenchCommands(*bench, context);
   addExpertParallelBenchCommands(*bench, context);

@@ -24,6 +24,8 @@ void addUlyssesBenchCommands(CLI::App &bench, CommandContext &context);
 void addTokenAttentionBenchCommands(CLI::App &bench, CommandContext &context);
 /// `ditron bench all_reduce|all_gather|...`, below `ditron bench`: collectives by sizes and plans.
 void addCollectiveBenchCommands(CLI::App &bench, CommandContext &context);
+/// Of AllReduce with residual and RMSNorm.
+void addRmsNormBenchCommand(CLI::App &bench, CommandContext &context);
 /// `ditron bench all_to_all_v|send_receive|barrier`, below `ditron bench`: transfers by sizes.
 void addTransferBenchCommands(CLI::App &bench, CommandContext &context);
 /// ag_moe, moe_rs, moe_ar.
