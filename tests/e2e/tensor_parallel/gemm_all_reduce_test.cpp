@@ -382,6 +382,60 @@ TEST_F(GemmAllReduceOperator, EverySeedAndFormGivesTheSameBits) {
   EXPECT_TRUE(bits[twoShot] == bits[AllReduceForm::Pushed]) << "two-shot and pushed";
 }
 
+/// Zeros of both signs, what underflows to them, infinities and NaN: no value of a partial result is taken for one that has not come. Call after call, in the slots of the calls before.
+TEST_F(GemmAllReduceOperator, EveryValueArrives) {
+  constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> values = {0,         -0.0f,      1,        -1,        0x1p-14f, -0x1p-14f,
+                                     0x1p-126f, -0x1p-126f, infinity, -infinity, nan,      3};
+  const auto count = static_cast<int64_t>(values.size());
+  for (const DataType dtype : {DataType::F16, DataType::BF16, DataType::F32})
+    for (const AllReduceForm form : {oneShot, fused}) {
+      const Problem p = onTarget({.name = "values", .form = form, .dtype = dtype, .m = count, .n = 2 * count, .k = 1});
+      startFor(p);
+      auto op = GemmAllReduce::create(world(), sharedJit(), p.options(p.m));
+      ASSERT_OK(op);
+      std::vector<Buffer> a, b, out;
+      for (uint32_t r = 0; r < p.ranks; ++r) {
+        a.push_back(zeros(dtype, p.m, "a", r));
+        b.push_back(zeros(dtype, p.n, "b", r));
+        out.push_back(zeros(dtype, p.m * p.n, "out", r));
+        ASSERT_OK(op->prepare(rank(r), p.m, 1));
+      }
+      for (int call = 0; call < 4; ++call) {
+        std::vector<float> expected(p.m * p.n, 0.0f);
+        for (uint32_t r = 0; r < p.ranks; ++r) {
+          std::vector<float> left, right;
+          for (int64_t i = 0; i < p.m; ++i) // only one rank's are special: else nearly every sum would be NaN
+            left.push_back(int(r) == call % int(p.ranks) ? values[i] : 1.0f);
+          for (int64_t j = 0; j < p.n; ++j)
+            right.push_back(int(r) == call % int(p.ranks) ? values[(j + call) % count] : j < count ? 0.0f : -0.0f);
+          ASSERT_OK(a[r].uploadFloats(left));
+          ASSERT_OK(b[r].uploadFloats(right));
+          const std::vector<float> storedLeft = getFloats(a[r]), storedRight = getFloats(b[r]);
+          for (int64_t i = 0; i < p.m * p.n; ++i) {
+            std::byte part[sizeof(double)];
+            storeElement(dtype, part, storedLeft[i / p.n] * storedRight[i % p.n]);
+            expected[i] += static_cast<float>(loadElement(dtype, part));
+          }
+        }
+        ASSERT_OK(world().runRanks([&](Rank &me) -> Status {
+          const uint32_t r = me.id();
+          DITRON_RETURN_IF_ERROR(op->enqueue(me, me.stream(), a[r], b[r], out[r], p.m, 1));
+          return me.stream().synchronize();
+        }));
+        for (uint32_t r = 0; r < p.ranks; ++r) {
+          const std::vector<float> found = getFloats(out[r]);
+          for (size_t i = 0; i < found.size(); ++i)
+            EXPECT_TRUE(std::isnan(expected[i]) ? std::isnan(found[i]) : found[i] == expected[i])
+                << toString(form) << " of " << toString(dtype) << ", call " << call << ", rank " << r << ", element "
+                << i << ": " << found[i] << ", expected " << expected[i];
+        }
+        if (HasFailure())
+          return;
+      }
+    }
+}
+
 /// Shapes, and with them grids and forms, change from call to call, all of which are enqueued before the first runs.
 TEST_F(GemmAllReduceOperator, CallsOfChangingShapesMayQueueUp) {
   for (uint64_t seed : {1, 2, 3}) {
