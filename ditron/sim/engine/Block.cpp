@@ -330,12 +330,17 @@ void Block::releaseFromWords(Thread &thread, SimTime when) {
   engine.scheduler.wake(*this, clock);
 }
 
+void Block::resumeSleepers() {
+  for (const auto &thread : threads)
+    if (thread->state == ThreadState::WaitingWord && !thread->waiter.active)
+      releaseFromWords(*thread, clock);
+}
+
 bool Block::resumePollers(SimTime when) {
   if (recurrence.isStuck(*this, engine.progress))
     return false;
-  for (const auto &thread : threads)
-    if (thread->state == ThreadState::WaitingWord && !thread->waiter.active)
-      releaseFromWords(*thread, when);
+  clock = std::max(clock, when);
+  resumeSleepers();
   return true;
 }
 

@@ -192,6 +192,8 @@ public:
   }
   /// A write, or the end of patience, releases the thread's wait for words at `when`.
   void releaseFromWords(Thread &thread, SimTime when);
+  /// Resumes all threads that sleep on words that they poll: what one of the block waits for has moved, and they may take part in its loop.
+  void resumeSleepers();
   /// Resumes all threads that poll, at `when`; false when they have been shown to poll for ever.
   bool resumePollers(SimTime when);
   void barrier(Thread &thread, const DitronSimSite *site);

@@ -387,7 +387,7 @@ void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t byte
     block.sharedTraffic += bytes;
     // What others of the block sleep on; the rest of shared memory is part of the block's state.
     if (access == DITRON_SIM_STORE && space != DITRON_SIM_SHARED_TILE &&
-        block.engine.watches.mayWatch(address, bytes)) {
+        block.engine.watches.isWatched(address, bytes)) {
       noteEffect(thread);
       block.noteNativeStore(thread, address, site);
     }
@@ -424,7 +424,7 @@ void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t byte
   if (access != DITRON_SIM_LOAD && access != DITRON_SIM_LOAD_COPY)
     noteEffect(thread);
   block.noteAccess(thread, entry.allocation, address, bytes, access, site);
-  if (access == DITRON_SIM_STORE && block.engine.watches.mayWatch(address, bytes))
+  if (access == DITRON_SIM_STORE && block.engine.watches.isWatched(address, bytes))
     block.noteNativeStore(thread, address, site);
 }
 

@@ -73,6 +73,7 @@ PollStep Polling::noteRead(Thread &thread, const PolledRead &read) {
   PolledWord *word = &find(read.address, read.bytes, isNew);
   if (!isNew && word->value != read.value) {
     forget(); // what it waits for has moved
+    thread.block->resumeSleepers();
     word = &find(read.address, read.bytes, isNew);
   }
   if (isNew)

@@ -67,12 +67,11 @@ public:
   const std::vector<Waiter *> &written(const void *address, uint64_t bytes);
   /// The same for writes that nobody announced: looks at every watched granule that changed.
   const std::vector<Waiter *> &rescan();
-  /// A watched granule that the bytes touch, for attributing native stores: whether there may be one (no false
-  /// negatives).
-  bool mayWatch(const void *address, uint32_t bytes) const {
+  /// Whether somebody sleeps on a granule that the bytes touch. Exact: what follows from it must not depend on where memory lies.
+  bool isWatched(const void *address, uint32_t bytes) const {
     const uintptr_t begin = reinterpret_cast<uintptr_t>(address);
     for (uintptr_t granule = begin >> 3; granule << 3 < begin + bytes; ++granule)
-      if (filter[filterIndex(granule)] != 0)
+      if (filter[filterIndex(granule)] != 0 && index.contains(granule))
         return true;
     return false;
   }

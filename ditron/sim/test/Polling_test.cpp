@@ -1,5 +1,6 @@
 //===- Polling_test.cpp - Loops that wait: deadlocks are those, and no others -----------------------------------------===//
 #include "ditron/sim/engine/Scheduler.h"
+#include "ditron/sim/memory/Watch.h"
 #include "ditron/sim/test/Harness.h"
 
 namespace ditron::sim {
@@ -545,6 +546,21 @@ TEST(Polling, RandomProgramsDeadlockWhenTheModelDoes) {
   }
   EXPECT_GT(ends, 500);
   EXPECT_GT(deadlocks, 500);
+}
+
+/// Words that nobody sleeps on are not taken for such: which ones would be is chance, of where memory lies, and so would be what threads do.
+TEST(WatchTable, KnowsExactlyWhatIsWatched) {
+  std::vector<uint64_t> words(8192); // more than the filter has places
+  WatchTable table;
+  Waiter waiter;
+  waiter.address = &words[5];
+  waiter.bytes = 4;
+  table.add(waiter);
+  for (size_t i = 0; i < words.size(); ++i)
+    EXPECT_EQ(table.isWatched(&words[i], 8), i == 5) << i;
+  EXPECT_TRUE(table.isWatched(&words[4], 16));
+  table.remove(waiter);
+  EXPECT_FALSE(table.isWatched(&words[5], 8));
 }
 
 } // namespace
