@@ -56,6 +56,8 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   DITRON_RETURN_IF_ERROR(run.passes("counters", module, transforms::createMergeCounters(), mlir::createCSEPass()));
   // Sums for which one warpgroup has no registers get two.
   DITRON_RETURN_IF_ERROR(run.passes("warps", module, transforms::createWidenBlocks()));
+  // What others change meanwhile is one value of the block all the same.
+  DITRON_RETURN_IF_ERROR(run.passes("volatile-loads", module, transforms::createAgreeOnLoads()));
   // Reductions whose function does not commute keep the order of their elements; with the knob all do.
   transforms::OrderReductionsOptions ordering;
   ordering.strict = run.knobs().strictReductionOrdering;

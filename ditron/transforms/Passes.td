@@ -75,6 +75,15 @@ def WidenBlocks : Pass<"dgpu-widen-blocks", "::mlir::ModuleOp"> {
   }];
 }
 
+def AgreeOnLoads : Pass<"tile-agree-on-loads", "::mlir::ModuleOp"> {
+  let summary = "a word that others change is one value of the block";
+  let description = [{
+    A volatile load of a scalar that all threads of the block reach, at one address, becomes one of a tile of one element, which is loaded once, and not
+    by each thread for itself at another time. Loads of loops that do nothing but test memory stay, and so do those of pointers.
+  }];
+  let dependentDialects = ["::ditron::tile::TileDialect"];
+}
+
 def OrderReductions : Pass<"tile-order-reductions", "::mlir::ModuleOp"> {
   let summary = "reductions that must keep the order of their elements get the ordering inner_tree";
   let description = [{

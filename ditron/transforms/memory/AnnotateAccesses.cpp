@@ -19,6 +19,7 @@
 #include "ditron/dialect/dgpu/DiscardableAttrs.h"
 #include "ditron/dialect/dist/DiscardableAttrs.h"
 #include "ditron/dialect/dist/Dist.h"
+#include "ditron/transforms/memory/SpinLoad.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
@@ -33,25 +34,6 @@ namespace ditron::transforms {
 using namespace mlir;
 
 namespace {
-
-/// The only load of a loop that does nothing but test memory, or null: no carried values, one ordered load, no other effect.
-/// Each turn then differs from the one before only if the loaded word does.
-Operation *spinLoadOf(scf::WhileOp loop) {
-  if (!loop.getInits().empty())
-    return nullptr;
-  Operation *load = nullptr;
-  WalkResult walk = loop.walk([&](Operation *op) {
-    if (op == loop || isa<scf::ConditionOp, scf::YieldOp, dgpu::OrderLanesOp>(op) || isMemoryEffectFree(op))
-      return WalkResult::advance();
-    auto plain = dyn_cast<tile::LoadOp>(op);
-    bool isLoad = isa<dist::LdOp>(op) || (plain && plain.getIsVolatile() && !isa<RankedTensorType>(plain.getType()));
-    if (!isLoad || load)
-      return WalkResult::interrupt();
-    load = op;
-    return WalkResult::advance();
-  });
-  return walk.wasInterrupted() ? nullptr : load;
-}
 
 /// Dimension and number of elements of the widest accesses for these pointers.
 struct AccessShape {

@@ -384,6 +384,37 @@ def meet(flags_ptr, out_ptr, RANKS: tl.constexpr, BLOCK: tl.constexpr):
   }
 }
 
+/// The same of one word: a scalar is one value of the block, also where others change it while its threads look.
+TEST_P(Distributed, ThreadsAgreeOnAWordThatIsChangedMeanwhile) {
+  const char *text = R"(
+@triton.jit
+def meet(count_ptr, out_ptr, ROUNDS: tl.constexpr, BLOCK: tl.constexpr):
+    wanted = ROUNDS * dl.num_ranks()
+    seen = 0
+    sum = 0
+    turns = 0
+    while seen != wanted:
+        if turns < ROUNDS:
+            for step in range(dl.num_ranks()):
+                tl.atomic_add(dl.symm_at(count_ptr, (dl.rank() + step) % dl.num_ranks()), 1, sem="relaxed", scope="sys")
+        seen = tl.load(count_ptr, volatile=True)
+        sum += tl.sum(tl.full((BLOCK,), seen, tl.int32)) - BLOCK * seen
+        turns += 1
+    tl.store(out_ptr, seen)
+    tl.store(out_ptr + 1, sum)
+)";
+  constexpr int32_t rounds = 5;
+  for (int call = 0; call < 3; ++call) {
+    SymmetricBuffer count = symmetric(DataType::I32, 1, "count");
+    std::vector<Buffer> out = everywhere(DataType::I32, 2, "out");
+    ASSERT_OK(runEverywhere(text, "meet", {.numWarps = 4}, [&](uint32_t r) {
+      return jit::CallArguments{{count.on(r), out[r]}, {{"ROUNDS", rounds}, {"BLOCK", 256}}};
+    }));
+    for (uint32_t r = 0; r < ranks; ++r)
+      expectSame(get<int32_t>(out[r]), {rounds * int32_t(ranks), 0}, fmt::format("call {}, rank {}", call, r));
+  }
+}
+
 TEST_P(Distributed, CapturedAndReplayed) {
   const char *text = R"(
 @triton.jit
