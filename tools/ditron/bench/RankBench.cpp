@@ -14,6 +14,9 @@ namespace ditron::tool {
 
 /// A call of this length by the clock on the wall, what the host takes for it included, is timed by itself.
 constexpr std::chrono::microseconds longCall{500};
+/// How many of those are timed: so many, or what fits into this time.
+constexpr int64_t leastCalls = 3, mostCalls = 10;
+constexpr std::chrono::milliseconds longCalls{300};
 
 void addRankOptions(CLI::App &command, RankBenchOptions &options, const std::string &ranksHelp) {
   command.add_option("--target", options.target, "What to run on: sim, cuda (this machine's GPUs), or a full name")
@@ -88,13 +91,15 @@ Expected<double> RankBench::microsecondsOf(const Call &enqueue) {
   DITRON_RETURN_IF_ERROR(callOnce(enqueue)); // the first one may prepare
   const auto began = std::chrono::steady_clock::now();
   DITRON_RETURN_IF_ERROR(callOnce(enqueue));
-  if (std::chrono::steady_clock::now() - began < longCall) {
+  const auto took = std::chrono::steady_clock::now() - began;
+  if (took < longCall) {
     Calls calls(enqueue);
     DITRON_ASSIGN_OR_RETURN(const OverlapTimes times, timeShortCalls(*world, calls));
     return times.best();
   }
   SingleCalls calls(enqueue);
-  DITRON_ASSIGN_OR_RETURN(const OverlapTimes times, timeOverlap(*world, calls, 10));
+  const auto count = static_cast<uint32_t>(std::clamp<int64_t>(longCalls / took, leastCalls, mostCalls));
+  DITRON_ASSIGN_OR_RETURN(const OverlapTimes times, timeOverlap(*world, calls, count));
   return times.best();
 }
 
