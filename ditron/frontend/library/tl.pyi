@@ -227,7 +227,7 @@ def map_elementwise(scalar_fn: fn, *args: num, pack: int = 1) -> any:
 
 def load(pointer: mem, mask: num | None = None, other: num | None = None, boundary_check: shape = (),
          padding_option: str = "", cache_modifier: str = "", eviction_policy: str = "", volatile: bool = False) -> tensor:
-    """elements behind pointers; where the mask is false: other, or zero"""
+    """elements behind pointers; where the mask is false: other, or zero; volatile: while others write them, each once and all threads the same"""
 
 @member
 def store(pointer: mem, value: num, mask: num | None = None, boundary_check: shape = (), cache_modifier: str = "",

@@ -105,13 +105,13 @@ class WriterTable {
 public:
   void record(const void *address, const Writer &writer) {
     if (writers.size() < limit)
-      writers[reinterpret_cast<uintptr_t>(address) >> 3] = writer;
-    else if (auto it = writers.find(reinterpret_cast<uintptr_t>(address) >> 3); it != writers.end())
+      writers[address] = writer;
+    else if (auto it = writers.find(address); it != writers.end())
       it->second = writer;
   }
   /// Null when no write was recorded.
   const Writer *find(const void *address) const {
-    auto it = writers.find(reinterpret_cast<uintptr_t>(address) >> 3);
+    auto it = writers.find(address);
     return it == writers.end() ? nullptr : &it->second;
   }
   /// Whether writes may have gone unrecorded because the table was full.
@@ -119,7 +119,7 @@ public:
 
 private:
   static constexpr size_t limit = size_t(1) << 20;
-  std::unordered_map<uintptr_t, Writer> writers;
+  std::unordered_map<const void *, Writer> writers;
 };
 
 } // namespace ditron::sim

@@ -563,5 +563,16 @@ TEST(WatchTable, KnowsExactlyWhatIsWatched) {
   EXPECT_FALSE(table.isWatched(&words[5], 8));
 }
 
+/// Of two words of 2 bytes that lie together one has been written.
+TEST(WriterTable, KnowsWordsApart) {
+  const uint16_t words[4] = {};
+  WriterTable table;
+  table.record(&words[1], Writer{.kind = Writer::Kind::Kernel, .rank = 3});
+  ASSERT_NE(table.find(&words[1]), nullptr);
+  EXPECT_EQ(table.find(&words[1])->rank, 3u);
+  EXPECT_EQ(table.find(&words[0]), nullptr);
+  EXPECT_EQ(table.find(&words[2]), nullptr);
+}
+
 } // namespace
 } // namespace ditron::sim
