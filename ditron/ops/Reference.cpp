@@ -28,6 +28,12 @@ std::vector<float> randomValues(DataType type, int64_t count, uint64_t seed) {
 
 double randomValuesSize(DataType type) { return (isInteger(type) ? 256 : 1) / std::sqrt(12.0); }
 
+double roundedTo(DataType type, double value) {
+  std::byte bytes[sizeof(double)];
+  storeElement(type, bytes, value);
+  return loadElement(type, bytes);
+}
+
 std::vector<double> referenceProduct(std::span<const float> a, std::span<const float> b, int64_t m, int64_t n,
                                      int64_t k) {
   std::vector<double> bWide(b.begin(), b.end());

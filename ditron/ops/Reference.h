@@ -17,6 +17,9 @@ namespace ditron::ops {
 /// Values in [-0.5, 0.5), rounded to the type; of integers the whole range of 8 bits. The same for the same seed on every machine.
 std::vector<float> randomValues(DataType type, int64_t count, uint64_t seed);
 
+/// What is read of a value that was stored as an element of the type.
+double roundedTo(DataType type, double value);
+
 /// C[m, n] = A[m, k] * B[k, n], row-major, accumulated in double.
 std::vector<double> referenceProduct(std::span<const float> a, std::span<const float> b, int64_t m, int64_t n,
                                      int64_t k);

@@ -13,16 +13,10 @@
 
 namespace ditron::e2e {
 
-inline float roundedTo(DataType type, double value) {
-  std::byte bytes[8];
-  storeElement(type, bytes, value);
-  return static_cast<float>(loadElement(type, bytes));
-}
-
 inline std::vector<float> roundedTo(DataType type, const std::vector<double> &values) {
   std::vector<float> result;
   for (double value : values)
-    result.push_back(roundedTo(type, value));
+    result.push_back(static_cast<float>(ops::roundedTo(type, value)));
   return result;
 }
 

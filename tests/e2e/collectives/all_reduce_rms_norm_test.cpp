@@ -4,6 +4,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
+#include "ditron/ops/Reference.h"
 #include "ditron/ops/collectives/AllReduceRmsNorm.h"
 
 #include <fmt/format.h>
@@ -16,13 +17,6 @@ using ops::CollectivePlan;
 using testing::HasSubstr;
 
 class AllReduceRmsNorms : public KernelTest {};
-
-/// Rounded to the type, as stored elements are.
-double rounded(DataType type, double value) {
-  std::byte bytes[8];
-  storeElement(type, bytes, value);
-  return loadElement(type, bytes);
-}
 
 /// Rounded where three steps one after the other would round, so that only the norm's own arithmetic may differ.
 TEST_F(AllReduceRmsNorms, AreRight) {
@@ -74,7 +68,8 @@ TEST_F(AllReduceRmsNorms, AreRight) {
           float sum = 0;
           for (uint32_t r = 0; r < ranks; ++r)
             sum += given[r][i];
-          expectedResidual.push_back(rounded(c.dtype, static_cast<float>(rounded(c.dtype, sum)) + old[i]));
+          expectedResidual.push_back(
+              ops::roundedTo(c.dtype, static_cast<float>(ops::roundedTo(c.dtype, sum)) + old[i]));
           square += expectedResidual.back() * expectedResidual.back();
         }
         for (int64_t column = 0; column < c.columns; ++column)

@@ -6,6 +6,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
+#include "ditron/ops/Reference.h"
 #include "ditron/ops/collectives/Collective.h"
 
 #include <fmt/format.h>
@@ -33,13 +34,6 @@ int64_t outputParts(CollectiveKind kind, uint32_t ranks) {
   return kind == CollectiveKind::AllGather || kind == CollectiveKind::AllToAll ? ranks : 1;
 }
 
-/// Rounded to the type, as stored elements are.
-double rounded(DataType type, double value) {
-  std::byte bytes[8];
-  storeElement(type, bytes, value);
-  return loadElement(type, bytes);
-}
-
 double combined(const CollectiveOptions &options, const std::vector<double> &values) {
   double result = values[0];
   for (size_t i = 1; i < values.size(); ++i) {
@@ -53,7 +47,7 @@ double combined(const CollectiveOptions &options, const std::vector<double> &val
   if (options.reduction == Reduction::Average)
     result = isFloat(options.dtype) ? static_cast<float>(result) / static_cast<float>(values.size())
                                     : std::trunc(result / static_cast<double>(values.size()));
-  return rounded(options.dtype, result);
+  return ops::roundedTo(options.dtype, result);
 }
 
 /// What each rank must get, from what each has given.
@@ -71,8 +65,9 @@ std::vector<std::vector<double>> expectedResults(const CollectiveOptions &option
           const int64_t at = options.kind == CollectiveKind::AllReduce ? i : r * n + i;
           std::vector<double> values;
           for (const std::vector<double> &input : inputs)
-            values.push_back(options.scale ? rounded(options.dtype, static_cast<float>(input[at]) * *options.scale)
-                                           : input[at]);
+            values.push_back(options.scale
+                                 ? ops::roundedTo(options.dtype, static_cast<float>(input[at]) * *options.scale)
+                                 : input[at]);
           result.push_back(combined(options, values));
           break;
         }
@@ -431,7 +426,7 @@ TEST_F(Collectives, AnyAlignment) {
 /// What a sum of bf16 is, bit by bit, where it cannot be exact. In the order of the ranks, in fp32, rounded once; around a ring from the
 /// rank behind the part's owner to the owner, rounded by each rank; of several nodes by nodes, each node's sum rounded.
 float sumOf(const std::vector<float> &values, CollectiveForm form, size_t owner, size_t perNode) {
-  const auto round = [](float value) { return static_cast<float>(rounded(DataType::BF16, value)); };
+  const auto round = [](float value) { return static_cast<float>(ops::roundedTo(DataType::BF16, value)); };
   float total = 0;
   if (form == CollectiveForm::Ring) {
     for (size_t k = 1; k <= values.size(); ++k)

@@ -37,11 +37,5 @@ private:
   std::mt19937_64 random;
 };
 
-inline double roundedTo(DataType type, double value) {
-  std::byte bytes[8];
-  storeElement(type, bytes, value);
-  return loadElement(type, bytes);
-}
-
 } // namespace ditron::e2e
 #endif // DITRON_TESTS_E2E_CONTRACTADAPTERS_H

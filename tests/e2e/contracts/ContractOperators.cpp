@@ -108,7 +108,7 @@ private:
     for (uint32_t r = 0; r < ranks; ++r) {
       double value = values[r][0][at];
       if (options.scale)
-        value = roundedTo(options.dtype, sum(sum(value) * *options.scale));
+        value = ops::roundedTo(options.dtype, sum(sum(value) * *options.scale));
       if (r == 0)
         result = value;
       else if (options.reduction == Reduction::Max)
@@ -124,7 +124,7 @@ private:
       result = isFraction ? sum(sum(result) / ranks) : std::trunc(result / ranks);
     if (!isFraction && !isWide)
       result = wrapped(result, static_cast<int>(8 * sizeOf(options.dtype)), isSignedInteger(options.dtype));
-    return roundedTo(options.dtype, result);
+    return ops::roundedTo(options.dtype, result);
   }
 
   ops::Collective op;
@@ -211,7 +211,7 @@ public:
           float sum = 0;
           for (const RankValues &each : values)
             sum += static_cast<float>(each[0][i]);
-          own[4].push_back(roundedTo(type, static_cast<float>(roundedTo(type, sum)) + static_cast<float>(own[1][i])));
+          own[4].push_back(ops::roundedTo(type, static_cast<float>(ops::roundedTo(type, sum)) + static_cast<float>(own[1][i])));
           squares += own[4].back() * own[4].back();
         }
         const double factor = 1 / std::sqrt(squares / static_cast<double>(columns) + op.options().epsilon);
@@ -315,7 +315,7 @@ public:
       gathered.insert(gathered.end(), each[0].begin(), each[0].end());
     for (uint32_t r = 0; r < ranks; ++r)
       for (double value : choice.product(gathered, values[r][1], sizes.m, columns(sizes, r), op.options().depth))
-        values[r][2].push_back(roundedTo(choice.dtype, value));
+        values[r][2].push_back(ops::roundedTo(choice.dtype, value));
   }
   double fractionTolerance() const override { return choice.tolerance(); }
   std::string describe() const override {
@@ -403,13 +403,13 @@ public:
     for (uint32_t r = 0; r < ranks; ++r) {
       const std::vector<double> part = choice.product(values[r][0], values[r][1], sizes.m, n, depth(sizes, r));
       for (size_t i = 0; i < sum.size(); ++i)
-        sum[i] += static_cast<float>(roundedTo(choice.partialType.value_or(choice.dtype), part[i]));
+        sum[i] += static_cast<float>(ops::roundedTo(choice.partialType.value_or(choice.dtype), part[i]));
     }
     const ops::RowShards shards(sizes.m, ranks);
     for (uint32_t r = 0; r < ranks; ++r) {
       const int64_t first = scatters ? shards.firstRowOf(r) : 0, rows = scatters ? shards.rowsOf(r) : sizes.m;
       for (int64_t i = first * n; i < (first + rows) * n; ++i)
-        values[r][2].push_back(roundedTo(choice.dtype, sum[i]));
+        values[r][2].push_back(ops::roundedTo(choice.dtype, sum[i]));
     }
   }
   double fractionTolerance() const override { return choice.tolerance(); }
@@ -600,23 +600,23 @@ public:
             for (int64_t depth = 0; depth < k; ++depth)
               sum += source[0][local * k + depth] *
                      up[expert * inner * k + place(gather->options().weightOrder, i, depth, inner, k)];
-            row[i] = roundedTo(type, sum);
+            row[i] = ops::roundedTo(type, sum);
           }
           for (int64_t column = 0; column < n; ++column) {
             double sum = 0;
             for (int64_t i = 0; i < inner; ++i)
               sum += row[i] * down[expert * n * inner + place(reduction->options().weightOrder, column, i, n, inner)];
-            partial[column] += static_cast<float>(roundedTo(type, sum)) * static_cast<float>(source[2][slot]);
+            partial[column] += static_cast<float>(ops::roundedTo(type, sum)) * static_cast<float>(source[2][slot]);
           }
         }
         for (int64_t column = 0; column < n; ++column)
-          sums[token * n + column] += static_cast<float>(roundedTo(partialType, partial[column]));
+          sums[token * n + column] += static_cast<float>(ops::roundedTo(partialType, partial[column]));
       }
     }
     for (uint32_t r = 0; r < ranks; ++r) {
       const int64_t first = isScattered() ? r * sizes.m : 0, count = isScattered() ? sizes.m : tokens;
       for (int64_t i = first * n; i < (first + count) * n; ++i)
-        values[r][5].push_back(roundedTo(type, sums[i]));
+        values[r][5].push_back(ops::roundedTo(type, sums[i]));
     }
   }
   double fractionTolerance() const override {

@@ -81,10 +81,10 @@ public:
       std::vector<float> middle = convertAll<float>(
           ops::referenceProduct(convertAll<float>(own[0]), plain(own[1], hidden, between), tokens, between, hidden));
       for (float &value : middle)
-        value = static_cast<float>(roundedTo(options.dtype, value));
+        value = static_cast<float>(ops::roundedTo(options.dtype, value));
       // Every rank's own second weight: of the columns of rank p its rows there.
       for (double value : ops::referenceProduct(middle, plain(own[2], between, hidden), tokens, hidden, between))
-        own[3].push_back(roundedTo(options.dtype, value));
+        own[3].push_back(ops::roundedTo(options.dtype, value));
     }
   }
   double fractionTolerance() const override {

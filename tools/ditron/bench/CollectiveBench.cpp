@@ -13,6 +13,7 @@
 #include "overlap/PlantedFault.h"
 
 #include "ditron/jit/Jit.h"
+#include "ditron/ops/Reference.h"
 #include "ditron/ops/collectives/Collective.h"
 #include "ditron/runtime/TargetChoice.h"
 #include "ditron/runtime/Timeline.h"
@@ -177,9 +178,7 @@ Status CollectiveBench::compareWith(uint64_t call, uint32_t r, int64_t count) {
     else
       wanted = givenValue(call, options.kind == Broadcast ? 0 : source,
                           options.kind == AllToAll ? r * count + place : place);
-    std::byte rounded[sizeof(double)];
-    storeElement(dtype, rounded, wanted);
-    wanted = loadElement(dtype, rounded);
+    wanted = ops::roundedTo(dtype, wanted);
     if (result[i] != static_cast<float>(wanted))
       return internalError(fmt::format("call {}: element {} is {}, expected {}", call, i, result[i], wanted));
   }
