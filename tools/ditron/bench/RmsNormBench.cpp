@@ -8,6 +8,7 @@
 #include "bench/RankBench.h"
 #include "overlap/OverlapCommands.h"
 
+#include "ditron/ops/Reference.h"
 #include "ditron/ops/RowWise.h"
 #include "ditron/ops/collectives/AllReduceRmsNorm.h"
 #include "ditron/ops/collectives/Collective.h"
@@ -42,7 +43,12 @@ private:
 
   Status makeOperands(int64_t rows);
   Status benchRows(int64_t rows);
-  Status benchPlan(int64_t rows, const std::optional<ops::CollectivePlan> &plan, double apart);
+  struct Measured {
+    std::string plan;
+    double microseconds, error;
+  };
+  Expected<Measured> measurePlan(int64_t rows, const std::optional<ops::CollectivePlan> &plan);
+  /// 0 on simulated GPUs.
   Expected<double> microsecondsApart(int64_t rows);
   Expected<double> errorOf(int64_t rows) const;
 
@@ -93,19 +99,28 @@ Status RmsNormBench::makeOperands(int64_t rows) {
 
 Status RmsNormBench::benchRows(int64_t rows) {
   progress.activity(fmt::format("{} rows", rows));
-  // Refused by this operator's name, before others see the same options.
-  DITRON_RETURN_IF_ERROR(
-      ops::AllReduceRmsNorm::create(
-          *world, *jit, {.dtype = dtype, .columns = options.columns, .maxRows = rows, .plan = plans.front()})
-          .status());
   DITRON_RETURN_IF_ERROR(makeOperands(rows));
+  std::vector<Measured> together;
+  for (const auto &plan : plans) {
+    DITRON_ASSIGN_OR_RETURN(Measured measured, measurePlan(rows, plan));
+    together.push_back(std::move(measured));
+  }
   DITRON_ASSIGN_OR_RETURN(const double apart, microsecondsApart(rows));
-  for (const auto &plan : plans)
-    DITRON_RETURN_IF_ERROR(benchPlan(rows, plan, apart));
+  for (const auto &[plan, microseconds, error] : together) {
+    table += fmt::format("{:>7}  {:<32}{:>12}{:>12}{:>16}{:>10.1e}\n", rows, plan, shown(microseconds, 2),
+                         shown(apart, 2), shown(microseconds > 0 ? apart / microseconds : 0, 2), error);
+    reportRows.push_back({{"rows", rows},
+                          {"plan", plan},
+                          {"microseconds", orNull(microseconds)},
+                          {"apart_microseconds", orNull(apart)},
+                          {"error", error}});
+  }
   return Status::ok();
 }
 
 Expected<double> RmsNormBench::microsecondsApart(int64_t rows) {
+  if (simulated)
+    return 0.0;
   const int64_t elements = rows * options.columns;
   DITRON_ASSIGN_OR_RETURN(ops::Collective sum,
                           ops::Collective::create(*world, *jit, {.dtype = dtype, .maxElements = elements}));
@@ -130,36 +145,34 @@ Expected<double> RmsNormBench::microsecondsApart(int64_t rows) {
 Expected<double> RmsNormBench::errorOf(int64_t rows) const {
   const ops::AllReduceRmsNormOptions defaults;
   RelativeError ofResidual(dtype), ofResult(dtype);
-  const auto rounded = [&](double value) {
-    std::byte bytes[sizeof(double)];
-    storeElement(dtype, bytes, value);
-    return loadElement(dtype, bytes);
-  };
+  std::vector<std::vector<float>> out, residualOut;
   for (const Memory &own : memory) {
-    DITRON_ASSIGN_OR_RETURN(const std::vector<float> out, own.out.downloadFloats());
-    DITRON_ASSIGN_OR_RETURN(const std::vector<float> residualOut, own.residualOut.downloadFloats());
-    for (int64_t row = 0; row < rows; ++row) {
-      const int64_t begin = row * options.columns;
-      std::vector<double> residuals;
-      double square = 0;
-      for (int64_t i = begin; i < begin + options.columns; ++i) {
-        float sum = 0;
-        for (uint32_t id = 0; id < options.ranks; ++id)
-          sum += data->at(X + id, i);
-        residuals.push_back(rounded(rounded(sum) + data->at(Residual, i)));
-        square += residuals.back() * residuals.back();
-      }
-      const double factor = 1 / std::sqrt(square / static_cast<double>(options.columns) + defaults.epsilon);
-      for (int64_t column = 0; column < options.columns; ++column) {
-        ofResidual.add(residualOut[begin + column], residuals[column]);
-        ofResult.add(out[begin + column], residuals[column] * factor * data->at(Weight, column));
-      }
+    DITRON_ASSIGN_OR_RETURN(out.emplace_back(), own.out.downloadFloats());
+    DITRON_ASSIGN_OR_RETURN(residualOut.emplace_back(), own.residualOut.downloadFloats());
+  }
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t begin = row * options.columns;
+    std::vector<double> residuals;
+    double square = 0;
+    for (int64_t i = begin; i < begin + options.columns; ++i) {
+      float sum = 0;
+      for (uint32_t id = 0; id < options.ranks; ++id)
+        sum += data->at(X + id, i);
+      residuals.push_back(ops::roundedTo(dtype, ops::roundedTo(dtype, sum) + data->at(Residual, i)));
+      square += residuals.back() * residuals.back();
     }
+    const double factor = 1 / std::sqrt(square / static_cast<double>(options.columns) + defaults.epsilon);
+    for (int64_t column = 0; column < options.columns; ++column)
+      for (uint32_t id = 0; id < options.ranks; ++id) {
+        ofResidual.add(residualOut[id][begin + column], residuals[column]);
+        ofResult.add(out[id][begin + column], residuals[column] * factor * data->at(Weight, column));
+      }
   }
   return std::max(ofResidual.value(), ofResult.value());
 }
 
-Status RmsNormBench::benchPlan(int64_t rows, const std::optional<ops::CollectivePlan> &plan, double apart) {
+Expected<RmsNormBench::Measured> RmsNormBench::measurePlan(int64_t rows,
+                                                           const std::optional<ops::CollectivePlan> &plan) {
   DITRON_ASSIGN_OR_RETURN(
       ops::AllReduceRmsNorm op,
       ops::AllReduceRmsNorm::create(*world, *jit,
@@ -178,15 +191,8 @@ Status RmsNormBench::benchPlan(int64_t rows, const std::optional<ops::Collective
   DITRON_RETURN_IF_ERROR(callOnce(call));
   DITRON_ASSIGN_OR_RETURN(const double error, errorOf(rows));
   DITRON_RETURN_IF_ERROR(verifyError(error, allowedError).withContext(text));
-  DITRON_ASSIGN_OR_RETURN(const double together, microsecondsOf(call));
-  table += fmt::format("{:>7}  {:<32}{:>12}{:>12}{:>16}{:>10.1e}\n", rows, text, shown(together, 2), shown(apart, 2),
-                       shown(together > 0 ? apart / together : 0, 2), error);
-  reportRows.push_back({{"rows", rows},
-                        {"plan", text},
-                        {"microseconds", orNull(together)},
-                        {"apart_microseconds", orNull(apart)},
-                        {"error", error}});
-  return Status::ok();
+  DITRON_ASSIGN_OR_RETURN(const double microseconds, microsecondsOf(call));
+  return Measured{text, microseconds, error};
 }
 
 } // namespace
