@@ -50,6 +50,17 @@ def sum_of_slots(slots, slot_elements, offsets, mask, WORLD_SIZE: tl.constexpr):
 
 
 @triton.jit
+def sum_when_all_have_come(slots, slot_elements, start, offsets, mask, last, flags_ptr, tile, generation, element: tl.constexpr, LAMPORT: tl.constexpr, WORLD_SIZE: tl.constexpr):
+    """Waits for all ranks' parts of a tile and adds them. Without flags the slots are still to be emptied."""
+    if LAMPORT:
+        total = sum_of_sent(take_tiles(slots + start, slot_elements, offsets, mask, last, WORLD_SIZE), element)
+    else:
+        token = dl.wait(flags_ptr + tile * WORLD_SIZE, WORLD_SIZE, "sys", "acquire", waitValue=generation, compare="ge")
+        total = sum_of_slots(dl.consume_token(slots, token) + start, slot_elements, offsets, mask, WORLD_SIZE)
+    return total
+
+
+@triton.jit
 def product_of_tile(a_desc, b_desc, row, column, first_step, end_step, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
                     TURNED: tl.constexpr, B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr):
     if TURNED:
@@ -176,13 +187,9 @@ def gemm_all_reduce_one_launch(a_ptr, b_ptr, out_ptr, split_ptr, split_counter_p
             part_row = row + rank * part_rows
             part_end = min(part_row + part_rows, min(row + BLOCK_M, M))
             start, offsets, mask = tile_offsets(part_row, column, part_end, N, N, PART_M, BLOCK_N)
-            if LAMPORT:
-                last = last_of_tile(part_row, column, part_end, N, N, PART_M, BLOCK_N)
-                parts = take_tiles(slots + start, slot_elements, offsets, mask, last, WORLD_SIZE)
-                value = sum_of_sent(parts, slots_ptr.dtype.element_ty).to(out_ptr.dtype.element_ty)
-            else:
-                token = dl.wait(flags_ptr + tile * WORLD_SIZE, WORLD_SIZE, "sys", "acquire", waitValue=generation, compare="ge")
-                value = sum_of_slots(dl.consume_token(slots, token) + start, slot_elements, offsets, mask, WORLD_SIZE).to(out_ptr.dtype.element_ty)
+            last = last_of_tile(part_row, column, part_end, N, N, PART_M, BLOCK_N)
+            value = sum_when_all_have_come(slots, slot_elements, start, offsets, mask, last, flags_ptr, tile, generation, slots_ptr.dtype.element_ty, LAMPORT,
+                                           WORLD_SIZE).to(out_ptr.dtype.element_ty)
             if SCATTER:
                 own_start, own_offsets, own_mask = tile_offsets(0, column, part_end - part_row, N, stride_out, PART_M, BLOCK_N)
                 tl.store(out_ptr + own_start + own_offsets, value, mask=own_mask)
@@ -200,19 +207,15 @@ def gemm_all_reduce_one_launch(a_ptr, b_ptr, out_ptr, split_ptr, split_counter_p
         for tile in range(first_tile, end_tile, num_programs):
             row, column = tile_place(tile, M, N, BLOCK_M, BLOCK_N)
             start, offsets, mask = tile_offsets(row, column, M, N, N, BLOCK_M, BLOCK_N)
-            if LAMPORT:
-                last = last_of_tile(row, column, M, N, N, BLOCK_M, BLOCK_N)
-                if TWO_SHOT:
-                    value = sent_values(take_tiles(sums + start, 0, offsets, mask, last, 1)[0], out_ptr.dtype.element_ty)
-                else:
-                    parts = take_tiles(slots + start, slot_elements, offsets, mask, last, WORLD_SIZE)
-                    value = sum_of_sent(parts, slots_ptr.dtype.element_ty).to(out_ptr.dtype.element_ty)
-            elif TWO_SHOT:
+            last = last_of_tile(row, column, M, N, N, BLOCK_M, BLOCK_N)
+            if not TWO_SHOT:
+                value = sum_when_all_have_come(slots, slot_elements, start, offsets, mask, last, flags_ptr, tile, generation, slots_ptr.dtype.element_ty, LAMPORT,
+                                               WORLD_SIZE).to(out_ptr.dtype.element_ty)
+            elif LAMPORT:
+                value = sent_values(take_tiles(sums + start, 0, offsets, mask, last, 1)[0], out_ptr.dtype.element_ty)
+            else:
                 token = dl.wait(flags_ptr + sum_flags + tile * WORLD_SIZE, WORLD_SIZE, "sys", "acquire", waitValue=generation, compare="ge")
                 value = tl.load(dl.consume_token(sums, token) + start + offsets, mask=mask)
-            else:
-                token = dl.wait(flags_ptr + tile * WORLD_SIZE, WORLD_SIZE, "sys", "acquire", waitValue=generation, compare="ge")
-                value = sum_of_slots(dl.consume_token(slots, token) + start, slot_elements, offsets, mask, WORLD_SIZE).to(out_ptr.dtype.element_ty)
             out_start, out_offsets, out_mask = tile_offsets(row, column, M, N, stride_out, BLOCK_M, BLOCK_N)
             tl.store(out_ptr + out_start + out_offsets, value, mask=out_mask)
             if LAMPORT:
