@@ -198,10 +198,10 @@ def gemm_all_reduce_one_launch(a_ptr, b_ptr, out_ptr, split_ptr, split_counter_p
                     value = bits_to_send(value)
                 for step in range(1, WORLD_SIZE + 1):
                     tl.store(dl.symm_at(sums, (rank + step) % WORLD_SIZE) + start + offsets, value, mask=mask, volatile=LAMPORT)
-                if LAMPORT:
-                    empty_slots(slots + start, slot_elements, offsets, mask, WORLD_SIZE)
-                else:
+                if not LAMPORT:
                     raise_flags(flags_ptr + sum_flags, tile, generation, rank, WORLD_SIZE)
+            if LAMPORT:
+                empty_slots(slots + start, slot_elements, offsets, mask, WORLD_SIZE)
 
     if not SCATTER:
         for tile in range(first_tile, end_tile, num_programs):

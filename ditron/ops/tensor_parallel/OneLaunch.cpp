@@ -24,6 +24,19 @@ int64_t placesFor(const OneLaunchTile &shape, uint32_t multiprocessors, uint32_t
   return std::min<int64_t>(multiprocessors, blocks / concurrentCalls);
 }
 
+/// How long so many equal pieces take that so many blocks read in turns, of what the memory needs for them. A multiprocessor draws at most `mostShares` times
+/// its share of the bandwidth: behind another piece, when some have none left, about as much (H200, [13312, 16384] and [14336, 8192] weights in 208 and 224 tiles of 64
+/// columns, 76 and 92 of them behind others: 1.12 and 1.06 of the time in 104 and 112 tiles of 128).
+double timeOfReading(int64_t pieces, int64_t places, uint32_t multiprocessors) {
+  constexpr double mostShares = 1.3;
+  const auto timeOf = [&](int64_t read, int64_t blocks) {
+    const double drawn = std::min(1.0, mostShares * static_cast<double>(blocks) / multiprocessors);
+    return static_cast<double>(read) / static_cast<double>(pieces) / drawn;
+  };
+  const int64_t inLastTurn = pieces % places;
+  return timeOf(pieces - inLastTurn, places) + (inLastTurn > 0 ? timeOf(inLastTurn, inLastTurn) : 0);
+}
+
 } // namespace
 
 Status OneLaunchTile::verify() const {
@@ -50,8 +63,8 @@ Status OneLaunchTile::verifyPlaces(int64_t rows, int64_t columns, uint32_t multi
                   most == 1 ? "1 split is" : fmt::format("1 to {} splits are", most)));
 }
 
-// The weights are read once, by blocks each of which should read as much as the others:
-//   cost = multiprocessors * (elements of a block's tiles / blocks of a tile) / elements of the result, 1 at best,
+// The weights are read once, by as many blocks as draw all of the memory's bandwidth at any time:
+//   cost = how long B takes, of what the memory needs for it,
 // and a little for adding parts up, and where the rows of A, which every column of tiles reads again, come to many bytes beside B's. Many bytes
 // have to be on their way to each multiprocessor: deep stages, as many as fit.
 std::optional<OneLaunchTile> chooseOneLaunchTile(int64_t rows, int64_t columns, DataType dtype,
@@ -74,8 +87,7 @@ std::optional<OneLaunchTile> chooseOneLaunchTile(int64_t rows, int64_t columns, 
       if (places == 0 || tiles > mostOneLaunchTiles || blockM * blockN > mostOneLaunchTileElements ||
           (splits > 1 && tiles * splits > places))
         continue;
-      const double share = double(blockN) * static_cast<double>(ceilDivide(tiles, places)) / splits;
-      double cost = multiprocessors * share / static_cast<double>(columns * tilesM);
+      double cost = timeOfReading(tiles * splits, places, multiprocessors);
       cost *= 1 + 0.05 * std::max(0.0, double(blockM) / blockN - 1);
       if (splits > 1)
         cost += 0.06 + 0.02 * (splits - 1);
@@ -160,10 +172,10 @@ int64_t OneLaunch::rowsUpTo(int64_t rows) const {
   return rows;
 }
 
-/// -0 stands for what has not come, so elements are floats. Tiles of more rows in one shot are faster with flags, since all ranks read and empty all of them (2 x H200,
-/// [28672, 8192] weights: without flags 32 rows 0.7 us faster, 64 and 128 rows 0.4 and 1.9 us slower; in two shots 2.7 to 0.7 us faster with 1 to 256 rows).
+/// -0 stands for what has not come, so elements are floats. Tiles of more rows are faster with flags where all ranks read and empty all of them (one shot), or few blocks
+/// read much (docs/ops/gemm_all_reduce.md, "Few rows without flags").
 bool OneLaunch::sendsWithoutFlags(OneLaunchResult result, int64_t rows) const {
-  constexpr int64_t mostRowsInOneShot = 32;
+  constexpr int64_t mostRowsInOneShot = 32, mostRowsScattered = 64;
   const auto canBeEmpty = [](DataType type) {
     return type == DataType::BF16 || type == DataType::F16 || type == DataType::F32;
   };
@@ -173,7 +185,8 @@ bool OneLaunch::sendsWithoutFlags(OneLaunchResult result, int64_t rows) const {
   case OneLaunchResult::Everywhere: return rows <= mostRowsInOneShot;
   case OneLaunchResult::EverywhereByOwners: return true;
   // A rank without rows would be told nothing, and could get two calls ahead.
-  case OneLaunchResult::Scattered: return false;
+  case OneLaunchResult::Scattered:
+    return rows <= mostRowsScattered && RowShards(rows, world->numRanks()).rowsOf(world->numRanks() - 1) > 0;
   }
   return false;
 }
@@ -188,10 +201,17 @@ Status OneLaunch::allocate(std::span<const OneLaunchCalls> calls) {
                                                              fmt::format("{}{}", options.name, name)));
     return Status::ok();
   };
-  // Calls without flags have fewer rows than those with them.
-  if (std::ranges::any_of(calls, [&](const auto &each) { return !sendsWithoutFlags(each.result, each.mostRows); }))
+  const auto anyCall = [&](bool withoutFlags) {
+    return std::ranges::any_of(calls, [&](const OneLaunchCalls &each) {
+      for (int64_t rows = 1; rows <= each.mostRows; ++rows)
+        if (sendsWithoutFlags(each.result, rows) == withoutFlags)
+          return true;
+      return false;
+    });
+  };
+  if (anyCall(/*withoutFlags=*/false))
     DITRON_RETURN_IF_ERROR(makeSlots(slots, "_slots"));
-  if (std::ranges::any_of(calls, [&](const auto &each) { return sendsWithoutFlags(each.result, 1); }))
+  if (anyCall(/*withoutFlags=*/true))
     DITRON_RETURN_IF_ERROR(makeSlots(slotsOfElements, "_slots_of_elements"));
   if (std::ranges::count(calls, OneLaunchResult::EverywhereByOwners, &OneLaunchCalls::result)) {
     DITRON_ASSIGN_OR_RETURN(sums,

@@ -252,7 +252,7 @@ for two_shot, m, n, k, split, options in [(False, 16, 64, 128, False, "--num-sta
                                           (True, 64, 64, 64, False, "--num-stages 4"), (True, 128, 128, 64, True, "--num-warps 8 --num-stages 3")]:
     turned = arch == "sm_90a"
     cases.append((library("one_launch"), "gemm_all_reduce_one_launch", "*bf16:16, *bf16:16, *bf16:16, *fp32:16, *i32:16, *bf16:16, *bf16:16, *i64:16, *i64:16" +
-                  ", i32:16" * 8 + ", i32, i32" + constexpr(WORLD_SIZE=4, SPLIT=split, TWO_SHOT=two_shot, SCATTER=n == 128, LAMPORT=n != 128, PART_M=-(-m // 4), BLOCK_M=m, BLOCK_N=n, BLOCK_K=k,
+                  ", i32:16" * 8 + ", i32, i32" + constexpr(WORLD_SIZE=4, SPLIT=split, TWO_SHOT=two_shot, SCATTER=n == 128, LAMPORT=m != 16, PART_M=-(-m // 4), BLOCK_M=m, BLOCK_N=n, BLOCK_K=k,
                                                             TURNED=turned, B_TRANSPOSED=split, PRECISION="tf32"), options))
     cases.append((library("one_launch"), "all_gather_gemm_one_launch", ", ".join(["*bf16:16"] * 5 + ["*fp32:16", "*i32:16"] + ["*i64:16"] * 3 + ["i32:16"] * 12 + ["i32"] * 3) +
                   constexpr(WORLD_SIZE=4, SPLIT=split, BLOCK=2048, BLOCK_M=m, BLOCK_N=n, BLOCK_K=k, TURNED=turned, B_TRANSPOSED=split, PRECISION="tf32"), options))
