@@ -8,16 +8,12 @@
 
 namespace ditron::ops {
 
-namespace {
-
-constexpr std::string_view operation = "AllGatherAttention";
-
-} // namespace
-
 Expected<AllGatherAttention> AllGatherAttention::create(runtime::World &world, runtime::KernelProvider &kernels,
-                                                        const AllGatherAttentionOptions &options) {
+                                                        const AllGatherAttentionOptions &options,
+                                                        std::string_view operation) {
   DITRON_RETURN_IF_ERROR(world.requireOneNode(operation));
   AllGatherAttention op;
+  op.operation = operation;
   op.optionValues = options;
   op.optionValues.tile = options.tile.chosen(options.headDim, kernels.target());
   op.world = &world;

@@ -51,9 +51,10 @@ public:
     runtime::Pointer q, k, v, out, lse = {}, offsets = {};
   };
 
-  /// Allocates on all ranks. Refuses options that make no sense, and worlds of several nodes.
+  /// Allocates on all ranks. Refuses options that make no sense, and worlds of several nodes. `operation`, a literal, begins messages: the name of an operator that is made of this one.
   static Expected<AllGatherAttention> create(runtime::World &world, runtime::KernelProvider &kernels,
-                                             const AllGatherAttentionOptions &options);
+                                             const AllGatherAttentionOptions &options,
+                                             std::string_view operation = "AllGatherAttention");
 
   /// Compiles and loads what calls with so many tokens in a sequence need, with lse or without. Every rank prepares the same calls in the same order.
   Status prepare(runtime::Rank &rank, int64_t tokens, bool withLse = false);
@@ -88,6 +89,7 @@ private:
   /// Rows of a head of a rank where they are gathered.
   int64_t stageRows(int64_t tokens) const { return sections(tokens).shardRows(); }
 
+  std::string_view operation;
   AllGatherAttentionOptions optionValues;
   runtime::World *world = nullptr;
   runtime::KernelProvider *kernels = nullptr;

@@ -9,12 +9,43 @@ namespace {
 constexpr std::string_view operation = "RingAttention";
 /// Numbers of operands.
 enum { Q, K, V, Out, Lse };
+
+/// Whether all shards take no more memory than three and the sums, whose fp32 elements are as many for each query head as a shard has bf16 ones of K and of V.
+bool gathersShards(const runtime::World &world, const RingAttentionOptions &options) {
+  constexpr int64_t shardsOfRing = 3;
+  return options.gather.value_or(world.numNodes() == 1 &&
+                                 options.kvHeads * (world.numRanks() - shardsOfRing) <= options.heads);
+}
+
+AllGatherAttentionOptions gatheringOptions(const RingAttentionOptions &options) {
+  AllGatherAttentionOptions gathering = {.batch = options.batch,
+                                         .heads = options.heads,
+                                         .kvHeads = options.kvHeads,
+                                         .headDim = options.headDim,
+                                         .dtype = options.dtype,
+                                         .causal = options.causal,
+                                         .scale = options.scale,
+                                         .maxTokens = options.maxTokens,
+                                         .packedSequences = options.packedSequences,
+                                         .schedule = options.schedule,
+                                         .tile = options.tile};
+  constexpr int64_t mostPieces = 8;
+  for (int64_t pieces = 1; pieces <= mostPieces; ++pieces)
+    if (options.batch * options.kvHeads % pieces == 0)
+      gathering.pieces = static_cast<uint32_t>(pieces);
+  return gathering;
+}
 } // namespace
 
 Expected<RingAttention> RingAttention::create(runtime::World &world, runtime::KernelProvider &kernels,
                                               const RingAttentionOptions &options) {
   RingAttention op;
   DITRON_RETURN_IF_ERROR(op.begin(operation, world, kernels, options));
+  if (gathersShards(world, options)) {
+    DITRON_ASSIGN_OR_RETURN(op.gathered,
+                            AllGatherAttention::create(world, kernels, gatheringOptions(options), operation));
+    return op;
+  }
   DITRON_RETURN_IF_ERROR(
       op.makeRing("ring_attention", 2 * op.allKeyHeads() * op.sections(options.maxTokens).shardRows() *
                                         options.headDim * static_cast<int64_t>(sizeOf(options.dtype))));
@@ -89,6 +120,15 @@ Expected<RingCalls::Plan> RingAttention::makePlan(runtime::Rank &rank, int64_t t
 }
 
 Status RingAttention::enqueue(runtime::Rank &rank, runtime::Stream &stream, const Operands &operands, int64_t tokens) {
+  if (gathered)
+    return gathered->enqueue(rank, stream,
+                             {.q = operands.q,
+                              .k = operands.k,
+                              .v = operands.v,
+                              .out = operands.out,
+                              .lse = operands.lse,
+                              .offsets = operands.offsets},
+                             tokens);
   const DataType type = optionValues.dtype;
   const bool withLse = operands.lse.address != nullptr;
   const std::array<RingOperand, 5> all = {{{"q", operands.q, type},

@@ -28,6 +28,9 @@ struct RingAttentionOptions {
   std::optional<int64_t> packedSequences = std::nullopt;
   Schedule schedule = Schedule::Overlapped; ///< Unfused: a shard goes on behind the work with it, to compare with.
   HeadAttentionTile tile = {};              ///< Of the forward.
+  /// Of the forward, on one node: whether all shards are gathered and one launch attends to them (AllGatherAttention), instead of going round. None: where that takes no more memory than three
+  /// shards and the fp32 sums between launches, as many bytes as heads / kvHeads shards: on up to 3 + heads / kvHeads ranks.
+  std::optional<bool> gather = std::nullopt;
 };
 
 /// A call's operand: its name in messages, and what it must be.

@@ -37,8 +37,13 @@ constexpr ops::HeadAttentionTile smallTile = {.blockM = 16, .blockN = 16, .numWa
 constexpr ops::RingBackwardTiles smallTiles = {.keys = smallTile, .queries = smallTile};
 
 RingAttentionOptions smallOptions(auto change) {
-  RingAttentionOptions options = {
-      .heads = 2, .kvHeads = 1, .headDim = 16, .dtype = DataType::F16, .maxTokens = 60, .tile = smallTile};
+  RingAttentionOptions options = {.heads = 2,
+                                  .kvHeads = 1,
+                                  .headDim = 16,
+                                  .dtype = DataType::F16,
+                                  .maxTokens = 60,
+                                  .tile = smallTile,
+                                  .gather = false};
   change(options);
   return options;
 }
@@ -169,6 +174,17 @@ INSTANTIATE_TEST_SUITE_P(
                                                              o.causal = true, o.schedule = ops::Schedule::Unfused;
                                                            })},
         RingCase{.name = "five_ranks_whole", .ranks = 5, .options = smallOptions([](auto &) {})},
+        RingCase{.name = "gathered", .ranks = 3, .options = smallOptions([](auto &o) {
+                                                   o.causal = true, o.batch = 2, o.gather = std::nullopt;
+                                                 })},
+        RingCase{.name = "gathered_unfused", .ranks = 4, .options = smallOptions([](auto &o) {
+                                                           o.schedule = ops::Schedule::Unfused, o.gather = true;
+                                                         })},
+        RingCase{.name = "gathered_packed",
+                 .options = smallOptions([](auto &o) {
+                   o.causal = true, o.scale = 0.4, o.packedSequences = 4, o.gather = true;
+                 }),
+                 .offsets = {{{0, 7, 7, 40, 50}, {0, 33, 34, 35, 44}}}},
         RingCase{.name = "ranks_without_tokens",
                  .ranks = 4,
                  .options = smallOptions([](auto &o) { o.causal = true, o.scale = 0.4; }),
@@ -368,23 +384,48 @@ TEST_F(RingAttentionRefusals, NameWhatIsAccepted) {
   EXPECT_THAT(
       statusOf(RingAttentionBackward::create(world(), sharedJit(), smallOptions([](auto &) {}), large)).message(),
       HasSubstr("tiles of 256 queries; powers of two up to 128 are accepted"));
-  auto op = RingAttention::create(world(), sharedJit(), smallOptions([](auto &) {}));
-  ASSERT_OK(op);
-  Buffer data = zeros(DataType::F16, 2 * 60 * 16), floats = zeros(DataType::F32, 2 * 60);
-  RingAttention::Operands operands = {.q = data, .k = data, .v = data, .out = data};
-  EXPECT_THAT(op->enqueue(rank(), rank().stream(), operands, 61).message(),
-              HasSubstr("61 tokens; 1 to 60 (maxTokens) are accepted"));
-  ASSERT_OK(op->prepare(rank(), 8));
-  ASSERT_OK(rank().stream().beginCapture());
-  EXPECT_OK(op->enqueue(rank(), rank().stream(), operands, 8));
-  operands.offsets = zeros(DataType::I32, 4);
-  EXPECT_THAT(op->enqueue(rank(), rank().stream(), operands, 8).message(),
-              HasSubstr("offsets of sequences that are not packed"));
-  operands.offsets = {};
-  operands.lse = floats;
-  EXPECT_THAT(op->enqueue(rank(), rank().stream(), operands, 8).message(),
-              HasSubstr("a call with 8 tokens, with lse was not prepared"));
-  EXPECT_OK(rank().stream().endCapture());
+  for (const bool gather : {false, true}) {
+    SCOPED_TRACE(gather ? "gathered" : "going round");
+    auto op = RingAttention::create(world(), sharedJit(), smallOptions([&](auto &o) { o.gather = gather; }));
+    ASSERT_OK(op);
+    Buffer data = zeros(DataType::F16, 2 * 60 * 16), floats = zeros(DataType::F32, 2 * 60);
+    RingAttention::Operands operands = {.q = data, .k = data, .v = data, .out = data};
+    EXPECT_THAT(op->enqueue(rank(), rank().stream(), operands, 61).message(),
+                testing::StrEq("RingAttention: 61 tokens; 1 to 60 (maxTokens) are accepted"));
+    ASSERT_OK(op->prepare(rank(), 8));
+    ASSERT_OK(rank().stream().beginCapture());
+    EXPECT_OK(op->enqueue(rank(), rank().stream(), operands, 8));
+    operands.offsets = zeros(DataType::I32, 4);
+    EXPECT_THAT(op->enqueue(rank(), rank().stream(), operands, 8).message(),
+                HasSubstr("RingAttention: offsets of sequences that are not packed"));
+    operands.offsets = {};
+    operands.lse = floats;
+    EXPECT_THAT(op->enqueue(rank(), rank().stream(), operands, 8).message(),
+                HasSubstr("RingAttention: a call with 8 tokens, with lse was not prepared"));
+    EXPECT_OK(rank().stream().endCapture());
+  }
+}
+
+/// Where all shards take no more memory than three and the sums, as many bytes as heads / kvHeads shards, they are gathered.
+TEST(RingAttentionForm, IsChosenByMemory) {
+  if (!isSimulated())
+    GTEST_SKIP() << "of any number of ranks";
+  const auto formOf = [](uint32_t ranks, uint32_t ranksPerNode, std::optional<bool> wanted) {
+    WorldOptions options;
+    options.ranksPerNode = ranksPerNode;
+    auto world = World::local(ranks, targetUnderTest(), options);
+    EXPECT_OK(world);
+    auto op =
+        RingAttention::create(**world, jitFor(targetUnderTest()), smallOptions([&](auto &o) { o.gather = wanted; }));
+    return op.isOk() ? op->planText().substr(0, op->planText().find(' ')) : op.status().message();
+  };
+  EXPECT_EQ(formOf(2, 0, {}), "gathered");
+  EXPECT_EQ(formOf(5, 0, {}), "gathered");
+  EXPECT_EQ(formOf(6, 0, {}), "ring");
+  EXPECT_EQ(formOf(6, 0, true), "gathered");
+  EXPECT_EQ(formOf(2, 0, false), "ring");
+  EXPECT_EQ(formOf(2, 1, {}), "ring");
+  EXPECT_THAT(formOf(2, 1, true), HasSubstr("RingAttention"));
 }
 
 } // namespace

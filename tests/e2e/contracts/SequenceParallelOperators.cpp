@@ -318,7 +318,8 @@ ContractEntry ringAttention(bool isBetweenNodes) {
   entry.isBetweenNodes = isBetweenNodes;
   entry.make = [](World &world, const ContractChoice &choice) -> Expected<std::unique_ptr<OperatorUnderContract>> {
     Draws draws(choice.draw);
-    const auto options = drawOptions<ops::RingAttentionOptions>(choice, draws);
+    auto options = drawOptions<ops::RingAttentionOptions>(choice, draws);
+    options.gather = draws.of({std::optional(false), std::optional<bool>()});
     DITRON_ASSIGN_OR_RETURN(ops::RingAttention forward, ops::RingAttention::create(world, sharedJit(), options));
     DITRON_ASSIGN_OR_RETURN(
         ops::RingAttentionBackward backward,

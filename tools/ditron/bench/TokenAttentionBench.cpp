@@ -32,6 +32,7 @@ enum : uint64_t { Q = 1, K, V, Gradient, Salts };
 
 struct TokenAttentionBenchOptions : RankBenchOptions {
   bool isRing = false, backward = false;
+  std::string form = "auto";             ///< Of the ring's forward.
   uint32_t pieces = 1, ranksPerNode = 0; ///< Of a node; 0: all.
   int64_t packed = 0;                    ///< Sequences; 0: none are packed.
   ops::HeadAttentionTile tile;
@@ -80,7 +81,7 @@ private:
   runtime::Pointer offsetsOf(const Memory &own) const {
     return options.packed ? own.offsets.pointer() : runtime::Pointer();
   }
-  int planWidth() const { return options.backward ? 52 : 28; } // of the table's column
+  int planWidth() const { return options.backward ? 52 : 36; } // of the table's column
   ops::TokenSections sections() const { return {attention.maxTokens, options.ranks, attention.causal}; }
   /// Where a head's token is among a rank's rows of so many heads: the rank, and the row.
   std::pair<uint32_t, int64_t> placeOf(int64_t head, int64_t token) const;
@@ -462,6 +463,8 @@ Status TokenAttentionBench::benchShape(const std::string &shape) {
                .causal = options.causal,
                .maxTokens = sizes[3],
                .tile = options.tile};
+  if (options.form != "auto")
+    attention.gather = options.form == "gathered";
   offsets.clear();
   if (options.packed) {
     attention.packedSequences = options.packed;
@@ -517,6 +520,12 @@ void addCommand(CLI::App &bench, CommandContext &context, bool isRing) {
                    "Tokens are those of so many sequences one behind the other, of growing lengths; 0: of one")
       ->check(integerBetween(0, 4096))
       ->capture_default_str();
+  if (isRing)
+    command
+        ->add_option("--form", options.form,
+                     "Of the forward: auto, gathered (all shards, one launch) or ring (shards go round)")
+        ->check(CLI::IsMember({"auto", "gathered", "ring"}))
+        ->capture_default_str();
   if (isRing)
     command
         ->add_option("--ranks-per-node", options.ranksPerNode,

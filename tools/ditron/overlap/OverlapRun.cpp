@@ -37,6 +37,32 @@ Status checkSizes(const OverlapRunOptions &options) {
   return Status::ok();
 }
 
+/// An option that the chosen plan has no place for would be ignored in silence.
+Status checkPlanHasPlaces(const OverlapRunOptions &options, std::string_view plan) {
+  if (options.plan || options.schedule == ops::Schedule::Unfused)
+    return Status::ok();
+  const std::string_view form = plan.substr(0, plan.find(' '));
+  const auto isForm = [&](ops::TensorParallelForm each) { return form == toString(each); };
+  using Form = ops::TensorParallelForm;
+  const bool isOneLaunch = isForm(Form::OneLaunch) || isForm(Form::OneShot) || isForm(Form::FusedTwoShot);
+  const auto refused = [&](std::string_view option, std::string_view accepted) {
+    return invalidArgument(fmt::format("{}: calls of {} rows are '{}', which this says nothing of; {}", option,
+                                       options.m, plan, accepted));
+  };
+  if (isOneLaunch && options.tile != ops::libraryTile && options.splits == 0)
+    return refused("--block-m, --block-n, --block-k, --num-warps or --num-stages",
+                   options.op == OverlapOperator::GemmAllReduce
+                       ? "with --splits they are its tile, and --form two_shot has another"
+                       : "--plan 'one_launch 16x64x64' names its tile, and with --one-launch-rows 0 it is none");
+  if (isOneLaunch && options.chunks > 0)
+    return refused(fmt::format("--chunks {}", options.chunks), "with --one-launch-rows 0 there are chunks");
+  if (options.rowChunks > 0 && !isForm(Form::TwoShot) && !isForm(Form::Pushed))
+    return refused(fmt::format("--row-chunks {}", options.rowChunks), "--form two_shot and --form pushed have chunks");
+  if (options.exchangeBlocks > 0 && !isForm(Form::TwoShot))
+    return refused(fmt::format("--exchange-blocks {}", options.exchangeBlocks), "--form two_shot has them");
+  return Status::ok();
+}
+
 /// The ranks of one process, or this process's rank of a job.
 Expected<std::unique_ptr<runtime::World>> makeWorld(const OverlapRunOptions &options) {
   if (!options.processes)
@@ -181,9 +207,10 @@ Expected<OverlapRunResult> OverlapSession::run(const OverlapRunOptions &options,
   auto compileStart = Clock::now();
   DITRON_RETURN_IF_ERROR(run->create());
   result.compileSeconds = secondsSince(compileStart);
+  result.plan = run->plan();
+  DITRON_RETURN_IF_ERROR(checkPlanHasPlaces(options, result.plan));
   DITRON_RETURN_IF_ERROR(checkCalls(options, *world, *run, sampled, progress, result));
   result.tolerance = toleranceOf(options);
-  result.plan = run->plan();
 
   if (!world->machine()) {
     result.gpuName = world->rank(world->localRanks().front()).attributes().name;
