@@ -53,9 +53,9 @@ def find_sequences(offsets_ptr, begins_ptr, ends_ptr, sequences, section, first_
 @triton.jit(do_not_specialize=["rank"])
 def all_gather_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, ready_ptr, generation_ptr, batch, heads, kv_heads, all_batch, group, tokens, section, first_rows,
                          own_rows, stage_rows, q_batch_stride, q_head_stride, q_row_stride, out_batch_stride, out_head_stride, out_row_stride, kv_batch_stride,
-                         kv_head_stride, kv_row_stride, heads_per_piece, score_scale, rank, WORLD_SIZE: tl.constexpr, PARTS: tl.constexpr, PIECES: tl.constexpr,
+                         kv_head_stride, kv_row_stride, heads_per_piece, score_scale, rank, WORLD_SIZE: tl.constexpr, PARTS: tl.constexpr, MOST_PIECES: tl.constexpr,
                          CAUSAL: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, begins_ptr=None, ends_ptr=None):
-    """ready_ptr: [WORLD_SIZE, PIECES] signals, >= generation when a piece is there; None: all of it is. lse_ptr: natural logarithms of the sums, fp32 [batch, heads,
+    """ready_ptr: [WORLD_SIZE, MOST_PIECES] signals, >= generation when a piece is there; None: all of it is. lse_ptr: natural logarithms of the sums, fp32 [batch, heads,
     own_rows], or None. first_rows: tokens of the rank's first section; all_batch: WORLD_SIZE * batch; stage_rows: PARTS * section; strides in elements. Sections are
     visited from the own ones on, upwards; score_scale is positive and has the factor log2(e). begins_ptr, ends_ptr: sections.py.
     """
@@ -104,7 +104,7 @@ def all_gather_attention(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, ready_ptr, gener
             if ready_ptr is not None:
                 piece = (sequence * kv_heads + head // group) // heads_per_piece
                 # Not for what no query of the tile sees.
-                token = dl.wait(ready_ptr + source * PIECES + piece, (end > begin).to(tl.int32), "sys", "acquire", waitValue=generation, compare="ge")
+                token = dl.wait(ready_ptr + source * MOST_PIECES + piece, (end > begin).to(tl.int32), "sys", "acquire", waitValue=generation, compare="ge")
                 arrived_k = dl.consume_token(k_desc, token)
                 arrived_v = dl.consume_token(v_desc, token)
             largest, total, accumulator = attend_keys(q, arrived_k, arrived_v, source * batch + sequence, head // group, part * section,

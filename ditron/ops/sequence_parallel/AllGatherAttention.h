@@ -36,8 +36,8 @@ struct AllGatherAttentionOptions {
   int64_t maxTokens = 0;                      ///< Of a sequence, on all ranks together, in any call.
   /// Tokens are those of so many sequences one behind the other (SequenceBounds); batch is 1.
   std::optional<int64_t> packedSequences = std::nullopt;
-  uint32_t pieces =
-      1; ///< Signals for a rank's heads of K and V: attention to the first ones begins when they are there. Divides batch * kvHeads.
+  /// Signals for a rank's heads of K and V: attention to the first ones begins when they are there. Divides batch * kvHeads; 0: up to 8, of at least 1 MiB of K each.
+  uint32_t pieces = 0;
   Schedule schedule = Schedule::Overlapped; ///< Unfused: attention behind all copies, to compare with.
   HeadAttentionTile tile = {};
 };
@@ -85,19 +85,22 @@ private:
   Expected<Plan> makePlan(runtime::Rank &rank, int64_t tokens, bool withLse) const;
   KernelCall attentionCall(const runtime::Rank &rank, int64_t tokens, bool withLse) const;
   void addPushes(const runtime::Rank &rank, int64_t tokens, runtime::CallSequence &sequence) const;
+  /// Of a call with so many tokens.
+  uint32_t piecesOf(int64_t tokens) const;
   int64_t keyHeads() const { return optionValues.batch * optionValues.kvHeads; }
   /// Rows of a head of a rank where they are gathered.
   int64_t stageRows(int64_t tokens) const { return sections(tokens).shardRows(); }
 
   std::string_view operation;
   AllGatherAttentionOptions optionValues;
+  uint32_t mostPieces = 1; ///< Of any call.
   runtime::World *world = nullptr;
   runtime::KernelProvider *kernels = nullptr;
   PlanAgreement agreement;
   std::shared_ptr<runtime::CallAgreement> callAgreement;
   CallWords words;
   std::array<runtime::SymmetricBuffer, 2> gathered; ///< K and V: [ranks, batch, kvHeads, stageRows(), headDim]
-  runtime::SymmetricBuffer ready;                   ///< [ranks, pieces] signals
+  runtime::SymmetricBuffer ready;                   ///< [ranks, mostPieces] signals
   std::vector<SequenceBounds> bounds;               ///< By rank; of packed sequences.
   std::vector<std::shared_ptr<runtime::SideStream>> sides;
   std::vector<std::unique_ptr<KeptPlans<Plan>>> kept; ///< Null for ranks of other processes.

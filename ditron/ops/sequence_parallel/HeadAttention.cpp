@@ -96,7 +96,7 @@ Expected<PreparedCall> prepareHeadAttention(runtime::KernelProvider &kernels, ru
                     {"rank", 0},
                     {"WORLD_SIZE", 1},
                     {"PARTS", 1},
-                    {"PIECES", 1},
+                    {"MOST_PIECES", 1},
                     {"CAUSAL", problem.causal},
                     {"HEAD_DIM", problem.headDim},
                     {"BLOCK_M", tile.blockM},

@@ -16,25 +16,6 @@ bool gathersShards(const runtime::World &world, const RingAttentionOptions &opti
   return options.gather.value_or(world.numNodes() == 1 &&
                                  options.kvHeads * (world.numRanks() - shardsOfRing) <= options.heads);
 }
-
-AllGatherAttentionOptions gatheringOptions(const RingAttentionOptions &options) {
-  AllGatherAttentionOptions gathering = {.batch = options.batch,
-                                         .heads = options.heads,
-                                         .kvHeads = options.kvHeads,
-                                         .headDim = options.headDim,
-                                         .dtype = options.dtype,
-                                         .causal = options.causal,
-                                         .scale = options.scale,
-                                         .maxTokens = options.maxTokens,
-                                         .packedSequences = options.packedSequences,
-                                         .schedule = options.schedule,
-                                         .tile = options.tile};
-  constexpr int64_t mostPieces = 8;
-  for (int64_t pieces = 1; pieces <= mostPieces; ++pieces)
-    if (options.batch * options.kvHeads % pieces == 0)
-      gathering.pieces = static_cast<uint32_t>(pieces);
-  return gathering;
-}
 } // namespace
 
 Expected<RingAttention> RingAttention::create(runtime::World &world, runtime::KernelProvider &kernels,
@@ -42,8 +23,19 @@ Expected<RingAttention> RingAttention::create(runtime::World &world, runtime::Ke
   RingAttention op;
   DITRON_RETURN_IF_ERROR(op.begin(operation, world, kernels, options));
   if (gathersShards(world, options)) {
-    DITRON_ASSIGN_OR_RETURN(op.gathered,
-                            AllGatherAttention::create(world, kernels, gatheringOptions(options), operation));
+    DITRON_ASSIGN_OR_RETURN(op.gathered, AllGatherAttention::create(world, kernels,
+                                                                    {.batch = options.batch,
+                                                                     .heads = options.heads,
+                                                                     .kvHeads = options.kvHeads,
+                                                                     .headDim = options.headDim,
+                                                                     .dtype = options.dtype,
+                                                                     .causal = options.causal,
+                                                                     .scale = options.scale,
+                                                                     .maxTokens = options.maxTokens,
+                                                                     .packedSequences = options.packedSequences,
+                                                                     .schedule = options.schedule,
+                                                                     .tile = options.tile},
+                                                                    operation));
     return op;
   }
   DITRON_RETURN_IF_ERROR(

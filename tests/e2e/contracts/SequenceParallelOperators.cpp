@@ -236,7 +236,7 @@ ContractEntry allGatherAttention() {
   entry.make = [](World &world, const ContractChoice &choice) {
     Draws draws(choice.draw);
     auto options = drawOptions<ops::AllGatherAttentionOptions>(choice, draws);
-    options.pieces = draws.of({1u, 1u, static_cast<uint32_t>(options.batch * options.kvHeads)});
+    options.pieces = draws.of({0u, 1u, static_cast<uint32_t>(options.batch * options.kvHeads)});
     return adapt<AllGatherAttentionUnderContract>(ops::AllGatherAttention::create(world, sharedJit(), options));
   };
   return entry;

@@ -30,10 +30,22 @@ constexpr int64_t samples = 13, keySamples = 5;
 /// Salts of a rank's data.
 enum : uint64_t { Q = 1, K, V, Gradient, Salts };
 
+/// What `make` gives for 0 to count - 1, by a thread each: a row of many keys takes seconds.
+template <typename Make> auto ofSamples(int64_t count, const Make &make) {
+  using Result = decltype(make(int64_t()));
+  std::vector<std::future<Result>> running;
+  for (int64_t i = 0; i < count; ++i)
+    running.push_back(std::async(std::launch::async, [&make, i] { return make(i); }));
+  std::vector<Result> results;
+  for (std::future<Result> &each : running)
+    results.push_back(each.get());
+  return results;
+}
+
 struct TokenAttentionBenchOptions : RankBenchOptions {
   bool isRing = false, backward = false;
   std::string form = "auto";             ///< Of the ring's forward.
-  uint32_t pieces = 1, ranksPerNode = 0; ///< Of a node; 0: all.
+  uint32_t pieces = 0, ranksPerNode = 0; ///< Of a node; 0: all.
   int64_t packed = 0;                    ///< Sequences; 0: none are packed.
   ops::HeadAttentionTile tile;
   bool causal = true;
@@ -75,6 +87,11 @@ private:
   template <typename Operator> Expected<Call> withoutExchange(std::shared_ptr<Operator> op) const;
   Status poison(std::initializer_list<runtime::Buffer Memory::*> results);
   Expected<Downloads> download(runtime::Buffer Memory::*which) const;
+  /// The i-th of `count` heads and tokens, of so many heads of all batches, from the first to the last.
+  std::pair<int64_t, int64_t> sample(int64_t i, int64_t count, int64_t heads) const {
+    const int64_t index = i * (heads * attention.maxTokens - 1) / (count - 1);
+    return {index / attention.maxTokens, index % attention.maxTokens};
+  }
   Status checkForward();
   Status checkBackward();
 
@@ -225,33 +242,27 @@ Expected<TokenAttentionBench::Downloads> TokenAttentionBench::download(runtime::
 }
 
 Status TokenAttentionBench::checkForward() {
-  const int64_t tokens = attention.maxTokens, heads = attention.batch * attention.heads;
+  const int64_t heads = attention.batch * attention.heads;
   DITRON_ASSIGN_OR_RETURN(const Downloads out, download(&Memory::out));
   const ops::AttentionReference plain = reference();
-  // A row of many keys takes seconds.
-  std::vector<std::future<std::vector<double>>> expected;
-  std::vector<std::pair<uint32_t, int64_t>> places;
-  for (int64_t i = 0; i < samples; ++i) {
-    const int64_t index = i * (heads * tokens - 1) / (samples - 1), head = index / tokens, query = index % tokens;
-    places.push_back(placeOf(head, query));
-    expected.push_back(
-        std::async(std::launch::async, [&plain, this, head, place = rowOf(head, attention.heads, query)] {
-          return plain.row(place.first, head % attention.heads, place.second).out;
-        }));
-  }
+  const auto expected = ofSamples(samples, [&](int64_t i) {
+    const auto [head, query] = sample(i, samples, heads);
+    const auto [batch, own] = rowOf(head, attention.heads, query);
+    return plain.row(batch, head % attention.heads, own).out;
+  });
   RelativeError error(dtype);
   for (int64_t i = 0; i < samples; ++i) {
-    const auto [rank, row] = places[i];
-    const std::vector<double> values = expected[i].get();
+    const auto [head, query] = sample(i, samples, heads);
+    const auto [rank, row] = placeOf(head, query);
     for (int64_t d = 0; d < attention.headDim; ++d)
-      error.add(out[rank][row * attention.headDim + d], values[d]);
+      error.add(out[rank][row * attention.headDim + d], expected[i][d]);
   }
   worst = std::max(worst, error.value());
   return verifyError(error.value(), allowedError);
 }
 
 Status TokenAttentionBench::checkBackward() {
-  const int64_t tokens = attention.maxTokens, depth = attention.headDim;
+  const int64_t depth = attention.headDim;
   const ops::AttentionReference plain = reference();
   const ops::AttentionElement gradient = element(Gradient, attention.heads);
   DITRON_ASSIGN_OR_RETURN(const Downloads out, download(&Memory::out));
@@ -261,16 +272,19 @@ Status TokenAttentionBench::checkBackward() {
   DITRON_ASSIGN_OR_RETURN(const Downloads dv, download(&Memory::dv));
   RelativeError ofQueries(dtype), ofKeys(dtype), ofValues(dtype);
   const int64_t heads = attention.batch * attention.heads, keyHeads = attention.batch * attention.kvHeads;
-  for (int64_t i = 0; i < samples; ++i) {
-    const int64_t index = i * (heads * tokens - 1) / (samples - 1), head = index / tokens, query = index % tokens;
-    const auto [rank, row] = placeOf(head, query);
+  const auto ofQuery = ofSamples(samples, [&](int64_t i) {
+    const auto [head, query] = sample(i, samples, heads);
     const auto [batch, own] = rowOf(head, attention.heads, query);
-    const auto expected = plain.queryGradient(gradient, batch, head % attention.heads, own);
+    return plain.queryGradient(gradient, batch, head % attention.heads, own);
+  });
+  for (int64_t i = 0; i < samples; ++i) {
+    const auto [head, query] = sample(i, samples, heads);
+    const auto [rank, row] = placeOf(head, query);
     for (int64_t d = 0; d < depth; ++d)
-      ofQueries.add(dq[rank][row * depth + d], expected[d]);
+      ofQueries.add(dq[rank][row * depth + d], ofQuery[i][d]);
   }
-  for (int64_t i = 0; i < keySamples; ++i) {
-    const int64_t index = i * (keyHeads * tokens - 1) / (keySamples - 1), head = index / tokens, key = index % tokens;
+  const auto ofKey = ofSamples(keySamples, [&](int64_t i) {
+    const auto [head, key] = sample(i, keySamples, keyHeads);
     const auto [batch, ownKey] = rowOf(head, attention.kvHeads, key);
     // The forward call's rows, which have been compared themselves.
     const auto queryPlace = [&, inBatch = batch](int64_t queryHead, int64_t query) {
@@ -288,11 +302,14 @@ Status TokenAttentionBench::checkBackward() {
         sum += out[rank][row * depth + d] * gradient(inBatch, queryHead, query, d);
       return sum;
     };
-    const auto expected = plain.keyGradients(gradient, batch, head % attention.kvHeads, ownKey, lseOf, deltaOf);
+    return plain.keyGradients(gradient, batch, head % attention.kvHeads, ownKey, lseOf, deltaOf);
+  });
+  for (int64_t i = 0; i < keySamples; ++i) {
+    const auto [head, key] = sample(i, keySamples, keyHeads);
     const auto [rank, row] = placeOf(head, key);
     for (int64_t d = 0; d < depth; ++d) {
-      ofKeys.add(dk[rank][row * depth + d], expected.k[d]);
-      ofValues.add(dv[rank][row * depth + d], expected.v[d]);
+      ofKeys.add(dk[rank][row * depth + d], ofKey[i].k[d]);
+      ofValues.add(dv[rank][row * depth + d], ofKey[i].v[d]);
     }
   }
   const double error = std::max({ofQueries.value(), ofKeys.value(), ofValues.value()});
@@ -533,8 +550,8 @@ void addCommand(CLI::App &bench, CommandContext &context, bool isRing) {
         ->check(integerBetween(0, 64))
         ->capture_default_str();
   if (!isRing)
-    command->add_option("--pieces", options.pieces, "Signals for a rank's heads of K and V")
-        ->check(integerBetween(1, 1024))
+    command->add_option("--pieces", options.pieces, "Signals for a rank's heads of K and V; 0: the library's choice")
+        ->check(integerBetween(0, 1024))
         ->capture_default_str();
   for (auto [name, value] :
        {std::pair("--block-m", &options.tile.blockM), std::pair("--block-n", &options.tile.blockN),

@@ -216,10 +216,10 @@ cases.append((library("sequence_parallel/attention"), "find_sequences", "*i32:16
 for causal in [True, False]:
     tile = dict(BLOCK_M=128, BLOCK_N=128) if arch == "sm_90a" else dict(BLOCK_M=64, BLOCK_N=32)
     cases.append((library("sequence_parallel/attention"), "all_gather_attention", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *fp32:16, *i64:16, *i64:16" + ", i32" * 10 +
-                  ", i64:16" * 9 + ", i32, fp32, i32" + constexpr(WORLD_SIZE=4, PARTS=2 if causal else 1, PIECES=2, CAUSAL=causal, HEAD_DIM=128, **tile),
+                  ", i64:16" * 9 + ", i32, fp32, i32" + constexpr(WORLD_SIZE=4, PARTS=2 if causal else 1, MOST_PIECES=2, CAUSAL=causal, HEAD_DIM=128, **tile),
                   f"--num-warps {8 if arch == 'sm_90a' else 4} --num-stages 2"))
     cases.append((library("sequence_parallel/attention"), "all_gather_attention", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *fp32:16, *i64:16, *i64:16" + ", i32" * 10 +
-                  ", i64:16" * 9 + ", i32, fp32, i32" + constexpr(WORLD_SIZE=4, PARTS=2 if causal else 1, PIECES=2, CAUSAL=causal, HEAD_DIM=128, **tile) +
+                  ", i64:16" * 9 + ", i32, fp32, i32" + constexpr(WORLD_SIZE=4, PARTS=2 if causal else 1, MOST_PIECES=2, CAUSAL=causal, HEAD_DIM=128, **tile) +
                   ", *i32:16, *i32:16", f"--num-warps {8 if arch == 'sm_90a' else 4} --num-stages 2"))
     parts = dict(PARTS=2 if causal else 1, CAUSAL=causal, HEAD_DIM=128)
     sizes, step = ", i32" * 9 + ", i64:16" * 4 + ", fp32", ", i32" * 9
