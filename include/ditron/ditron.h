@@ -132,6 +132,7 @@ typedef struct ditron_tensor_parallel_moe *ditron_tensor_parallel_moe_h;
 typedef struct ditron_expert_parallel_moe *ditron_expert_parallel_moe_h;
 typedef struct ditron_attention *ditron_attention_h;
 typedef struct ditron_attention_decode *ditron_attention_decode_h;
+typedef struct ditron_ring_attention *ditron_ring_attention_h;
 typedef struct ditron_tensor_parallel_attention *ditron_tensor_parallel_attention_h;
 typedef struct ditron_sequence_parallel_attention *ditron_sequence_parallel_attention_h;
 typedef struct ditron_program *ditron_program_h;
@@ -953,6 +954,66 @@ DITRON_API ditron_status_t ditron_attention_decode_prepare(ditron_attention_deco
 DITRON_API ditron_status_t ditron_attention_decode_enqueue(ditron_attention_decode_h decode, ditron_stream_h stream,
                                                            const ditron_attention_decode_operands_t *operands,
                                                            int64_t batch);
+
+/* Attention whose tokens are dealt out to the ranks (context parallelism), forward and backward: a rank's queries see the keys of all ranks, which come while
+ * it computes. ops/sequence_parallel.md. The tokens of a sequence are cut into sections of ceil(tokens / sections) tokens, the last ones shorter or empty.
+ * Without `causal` rank r has section r of as many as ranks; with it it has sections r and 2 * ranks - 1 - r of twice as many, one behind the other, so that
+ * all ranks have as much to do (ditron_ring_attention_section). */
+typedef struct ditron_ring_attention_options {
+  size_t struct_size;
+  ditron_dtype_t dtype; /* bf16, fp16. Zero (bool) means bf16. */
+  int64_t batch;        /* 0: 1 */
+  int64_t heads;
+  int64_t kv_heads;         /* Divides heads; 0: as many as heads. */
+  int64_t head_dim;         /* 16, 32, 64, 128 or 256; with `backward` up to 128. */
+  double scale;             /* 0: 1 / sqrt(head_dim) */
+  uint32_t causal;          /* 1: a query sees the keys up to its own token. */
+  int64_t max_tokens;       /* Of a sequence, on all ranks together, in any call. */
+  int64_t packed_sequences; /* Tokens are those of so many sequences one behind the other that do not see each other; batch is 1. 0: of one. */
+  uint32_t goes_round;      /* 1: keys go round the ranks even where memory for all of them is no more than that takes. */
+  uint32_t backward;        /* 1: calls have gradients, too. */
+} ditron_ring_attention_options_t;
+
+typedef struct ditron_ring_attention_operands {
+  size_t struct_size;
+  const void *q;          /* [batch, heads, own tokens, head_dim]; multiples of 16 bytes, as all of them */
+  const void *k, *v;      /* [batch, kv_heads, own tokens, head_dim] */
+  void *out;              /* Result, like q. */
+  float *lse;             /* Result [batch, heads, own tokens]: log-sum-exp, which the backward reads; null: not wanted. */
+  const int32_t *offsets; /* With packed_sequences, the same on all ranks: where each sequence begins among all tokens, at last their number. */
+} ditron_ring_attention_operands_t;
+
+typedef struct ditron_ring_attention_gradients {
+  size_t struct_size;
+  const void *q, *k, *v, *out; /* As of the forward call. */
+  const float *lse;
+  const void *gradient; /* Of out. */
+  void *dq, *dk, *dv;   /* Results. */
+  const int32_t *offsets;
+} ditron_ring_attention_gradients_t;
+
+/* Allocates on all ranks. Collective where ranks are processes. */
+DITRON_API ditron_status_t ditron_ring_attention_create(ditron_context_h context,
+                                                        const ditron_ring_attention_options_t *options,
+                                                        ditron_ring_attention_h *attention);
+DITRON_API void ditron_ring_attention_destroy(ditron_ring_attention_h attention);
+/* Which tokens of a sequence of so many a rank has: of part 0, or with `causal` of part 1, behind it, the first one and how many. */
+DITRON_API ditron_status_t ditron_ring_attention_section(ditron_ring_attention_h attention, uint32_t rank,
+                                                         uint32_t part, int64_t tokens, int64_t *first, int64_t *count);
+/* Compiles and loads what calls with so many tokens in a sequence (on all ranks together) need on all ranks of this process, with lse or without. Every
+ * rank prepares the same calls in the same order, before the first call anywhere. What was not prepared is prepared when it is called, which a capture refuses. */
+DITRON_API ditron_status_t ditron_ring_attention_prepare(ditron_ring_attention_h attention, int64_t tokens,
+                                                         uint32_t with_lse);
+/* Enqueued on the stream's rank; it may be captured. Every rank makes the same sequence of calls, each behind the one before. A rank without tokens makes it
+ * too; its operands are not looked at. */
+DITRON_API ditron_status_t ditron_ring_attention_enqueue(ditron_ring_attention_h attention, ditron_stream_h stream,
+                                                         const ditron_ring_attention_operands_t *operands,
+                                                         int64_t tokens);
+/* The same of the backward, which gives the same bits every time. */
+DITRON_API ditron_status_t ditron_ring_attention_prepare_backward(ditron_ring_attention_h attention, int64_t tokens);
+DITRON_API ditron_status_t ditron_ring_attention_backward(ditron_ring_attention_h attention, ditron_stream_h stream,
+                                                          const ditron_ring_attention_gradients_t *gradients,
+                                                          int64_t tokens);
 
 /* A layer of attention whose heads are dealt out to the ranks, for prefill and decoding with a cache of keys. ops/tensor_parallel_attention.md.
  *   q, k, v = x Wqkv^T (+ bias), heads of q and k normed and rotated;  k, v to the cache;  y = attention(q, cache) Wout^T, causal

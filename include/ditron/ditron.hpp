@@ -928,6 +928,79 @@ public:
   }
 };
 
+/// Attention whose tokens are dealt out to the ranks, forward and backward (ditron_ring_attention_enqueue).
+class RingAttention : public detail::Owner<ditron_ring_attention_h, ditron_ring_attention_destroy> {
+public:
+  using Owner::Owner;
+
+  /// As ditron_ring_attention_options_t.
+  struct Options {
+    ditron_dtype_t dtype = DITRON_BF16;
+    int64_t batch = 1;
+    int64_t heads = 1, kvHeads = 0, headDim = 128;
+    std::optional<double> scale = std::nullopt;
+    bool causal = false;
+    int64_t maxTokens = 0;
+    int64_t packedSequences = 0;
+    bool goesRound = false, backward = false;
+  };
+  /// As ditron_ring_attention_operands_t; null for what is not given.
+  struct Operands {
+    const void *q = nullptr, *k = nullptr, *v = nullptr;
+    void *out = nullptr;
+    float *lse = nullptr;
+    const int32_t *offsets = nullptr;
+  };
+  /// As ditron_ring_attention_gradients_t.
+  struct Gradients {
+    const void *q = nullptr, *k = nullptr, *v = nullptr, *out = nullptr;
+    const float *lse = nullptr;
+    const void *gradient = nullptr;
+    void *dq = nullptr, *dk = nullptr, *dv = nullptr;
+    const int32_t *offsets = nullptr;
+  };
+  /// Tokens of a sequence, from `first` on.
+  struct Section {
+    int64_t first = 0, count = 0;
+  };
+
+  /// Which tokens of a sequence of so many a rank has; part 1 is behind part 0, with causal.
+  Expected<Section> section(uint32_t rank, uint32_t part, int64_t tokens) const {
+    Section section;
+    Status status =
+        Status::of(ditron_ring_attention_section(handle, rank, part, tokens, &section.first, &section.count));
+    if (!status.ok())
+      return status;
+    return section;
+  }
+  /// Before the first call anywhere, for every number of tokens in a sequence.
+  Status prepare(int64_t tokens, bool withLse = false) {
+    return Status::of(ditron_ring_attention_prepare(handle, tokens, withLse));
+  }
+  Status enqueue(Stream &stream, const Operands &operands, int64_t tokens) {
+    ditron_ring_attention_operands_t raw;
+    DITRON_INIT(raw);
+    raw.q = operands.q, raw.k = operands.k, raw.v = operands.v;
+    raw.out = operands.out;
+    raw.lse = operands.lse;
+    raw.offsets = operands.offsets;
+    return Status::of(ditron_ring_attention_enqueue(handle, stream.get(), &raw, tokens));
+  }
+  Status prepareBackward(int64_t tokens) {
+    return Status::of(ditron_ring_attention_prepare_backward(handle, tokens));
+  }
+  Status backward(Stream &stream, const Gradients &gradients, int64_t tokens) {
+    ditron_ring_attention_gradients_t raw;
+    DITRON_INIT(raw);
+    raw.q = gradients.q, raw.k = gradients.k, raw.v = gradients.v, raw.out = gradients.out;
+    raw.lse = gradients.lse;
+    raw.gradient = gradients.gradient;
+    raw.dq = gradients.dq, raw.dk = gradients.dk, raw.dv = gradients.dv;
+    raw.offsets = gradients.offsets;
+    return Status::of(ditron_ring_attention_backward(handle, stream.get(), &raw, tokens));
+  }
+};
+
 /// A layer's weights on one rank; as ditron_attention_weights_t.
 struct AttentionWeights {
   const void *qkv = nullptr, *out = nullptr, *qkvBias = nullptr, *qNorm = nullptr, *kNorm = nullptr;
@@ -1336,6 +1409,23 @@ public:
     raw.concurrent_calls = options.concurrentCalls;
     return detail::make<AttentionDecode, ditron_attention_decode_h>(
         [&](ditron_attention_decode_h *decode) { return ditron_attention_decode_create(handle, &raw, decode); });
+  }
+  Expected<RingAttention> createRingAttention(const RingAttention::Options &options) {
+    ditron_ring_attention_options_t raw;
+    DITRON_INIT(raw);
+    raw.dtype = options.dtype;
+    raw.batch = options.batch;
+    raw.heads = options.heads;
+    raw.kv_heads = options.kvHeads;
+    raw.head_dim = options.headDim;
+    raw.scale = options.scale.value_or(0.0);
+    raw.causal = options.causal;
+    raw.max_tokens = options.maxTokens;
+    raw.packed_sequences = options.packedSequences;
+    raw.goes_round = options.goesRound;
+    raw.backward = options.backward;
+    return detail::make<RingAttention, ditron_ring_attention_h>(
+        [&](ditron_ring_attention_h *attention) { return ditron_ring_attention_create(handle, &raw, attention); });
   }
   /// `weights`: by rank; those of ranks of other processes are not looked at.
   Expected<TensorParallelAttention>

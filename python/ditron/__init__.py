@@ -23,7 +23,7 @@ from ._device import set_simulated_target
 from ._jit import CompiledKernel, JITFunction, KernelInterface, aggregate, constexpr_function, jit
 from ._native import version_text as _version_text
 from ._table import _cdiv as cdiv, _next_power_of_2 as next_power_of_2
-from ._attention import Attention, AttentionDecode, SequenceParallelAttention, TensorParallelAttention
+from ._attention import Attention, AttentionDecode, RingAttention, SequenceParallelAttention, TensorParallelAttention
 from ._collectives import AllGather, AllReduce, AllToAll, Broadcast, ReduceScatter
 from ._mixture import ExpertParallel, ExpertParallelMoe, GroupedGemm, Routing, TensorParallelMoe
 from ._operators import AllGatherGemm, GemmAllReduce, GemmReduceScatter

@@ -196,6 +196,97 @@ static PyObject *attention_decode_enqueue(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
+/* dtype, batch, heads, kv_heads, head_dim, scale, causal, max_tokens, packed_sequences, goes_round, backward */
+static PyObject *ring_attention_create(PyObject *self, PyObject *args) {
+  unsigned long long context;
+  long long batch, heads, kv_heads, head_dim, tokens, sequences;
+  int dtype;
+  ditron_ring_attention_options_t options;
+  DITRON_INIT(options);
+  if (!PyArg_ParseTuple(args, "KiLLLLdILLII", &context, &dtype, &batch, &heads, &kv_heads, &head_dim, &options.scale,
+                        &options.causal, &tokens, &sequences, &options.goes_round, &options.backward))
+    return NULL;
+  options.dtype = (ditron_dtype_t)dtype;
+  options.batch = batch;
+  options.heads = heads;
+  options.kv_heads = kv_heads;
+  options.head_dim = head_dim;
+  options.max_tokens = tokens;
+  options.packed_sequences = sequences;
+  ditron_ring_attention_h attention;
+  CHECK_UNLOCKED(ditron.ring_attention_create(handle(context), &options, &attention));
+  return from_handle(attention);
+}
+
+DESTROY(ring_attention)
+
+/* rank, part, tokens; gives (first, count) */
+static PyObject *ring_attention_section(PyObject *self, PyObject *args) {
+  unsigned long long attention;
+  unsigned rank, part;
+  long long tokens;
+  int64_t first, count;
+  if (!PyArg_ParseTuple(args, "KIIL", &attention, &rank, &part, &tokens))
+    return NULL;
+  CHECK_UNLOCKED(ditron.ring_attention_section(handle(attention), rank, part, tokens, &first, &count));
+  return Py_BuildValue("LL", (long long)first, (long long)count);
+}
+
+/* tokens, with_lse, is_backward */
+static PyObject *ring_attention_prepare(PyObject *self, PyObject *args) {
+  unsigned long long attention;
+  long long tokens;
+  unsigned with_lse, is_backward;
+  if (!PyArg_ParseTuple(args, "KLII", &attention, &tokens, &with_lse, &is_backward))
+    return NULL;
+  if (is_backward)
+    CHECK_UNLOCKED(ditron.ring_attention_prepare_backward(handle(attention), tokens));
+  else
+    CHECK_UNLOCKED(ditron.ring_attention_prepare(handle(attention), tokens, with_lse));
+  Py_RETURN_NONE;
+}
+
+/* tokens, q, k, v, out, lse, offsets */
+static PyObject *ring_attention_enqueue(PyObject *self, PyObject *args) {
+  unsigned long long attention, stream, a[6];
+  long long tokens;
+  if (!PyArg_ParseTuple(args, "KKLKKKKKK", &attention, &stream, &tokens, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5]))
+    return NULL;
+  ditron_ring_attention_operands_t operands;
+  DITRON_INIT(operands);
+  operands.q = handle(a[0]);
+  operands.k = handle(a[1]);
+  operands.v = handle(a[2]);
+  operands.out = handle(a[3]);
+  operands.lse = handle(a[4]);
+  operands.offsets = handle(a[5]);
+  CHECK_UNLOCKED(ditron.ring_attention_enqueue(handle(attention), handle(stream), &operands, tokens));
+  Py_RETURN_NONE;
+}
+
+/* tokens, q, k, v, out, lse, gradient, dq, dk, dv, offsets */
+static PyObject *ring_attention_backward(PyObject *self, PyObject *args) {
+  unsigned long long attention, stream, a[10];
+  long long tokens;
+  if (!PyArg_ParseTuple(args, "KKLKKKKKKKKKK", &attention, &stream, &tokens, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5],
+                        &a[6], &a[7], &a[8], &a[9]))
+    return NULL;
+  ditron_ring_attention_gradients_t gradients;
+  DITRON_INIT(gradients);
+  gradients.q = handle(a[0]);
+  gradients.k = handle(a[1]);
+  gradients.v = handle(a[2]);
+  gradients.out = handle(a[3]);
+  gradients.lse = handle(a[4]);
+  gradients.gradient = handle(a[5]);
+  gradients.dq = handle(a[6]);
+  gradients.dk = handle(a[7]);
+  gradients.dv = handle(a[8]);
+  gradients.offsets = handle(a[9]);
+  CHECK_UNLOCKED(ditron.ring_attention_backward(handle(attention), handle(stream), &gradients, tokens));
+  Py_RETURN_NONE;
+}
+
 /* (qkv, out, qkv_bias, q_norm, k_norm, rotary) */
 static int read_weights(PyObject *item, void *record) {
   unsigned long long a[6];
@@ -377,6 +468,8 @@ int add_attention(PyObject *module) {
       METHOD(attention_create) METHOD(attention_destroy) METHOD(attention_prepare) METHOD(attention_enqueue)
           METHOD(attention_prepare_backward) METHOD(attention_backward) METHOD(attention_decode_create)
               METHOD(attention_decode_destroy) METHOD(attention_decode_prepare) METHOD(attention_decode_enqueue)
+              METHOD(ring_attention_create) METHOD(ring_attention_destroy) METHOD(ring_attention_section)
+              METHOD(ring_attention_prepare) METHOD(ring_attention_enqueue) METHOD(ring_attention_backward)
                   METHOD(tensor_parallel_attention_create) METHOD(tensor_parallel_attention_destroy)
                       METHOD(tensor_parallel_attention_prepare_prefill) METHOD(tensor_parallel_attention_prepare_decode)
                           METHOD(tensor_parallel_attention_enqueue) METHOD(sequence_parallel_attention_create)

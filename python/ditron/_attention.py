@@ -1,5 +1,5 @@
 """Attention on each rank by itself, forward and backward; AttentionDecode, with few queries over many keys, on each rank or over keys spread over the
-ranks; the layers TensorParallelAttention and SequenceParallelAttention. Tensors are contiguous; offsets, lengths and tables are int32, log-sum-exp, sinks and slopes float32."""
+ranks; RingAttention, whose tokens are dealt out to the ranks; the layers TensorParallelAttention and SequenceParallelAttention. Tensors are contiguous; offsets, lengths and tables are int32, log-sum-exp, sinks and slopes float32."""
 from . import _native
 from ._collectives import _count
 from ._errors import InvalidArgumentError
@@ -195,6 +195,78 @@ class AttentionDecode(_Attention):
         self.spread({"q": q, "k": k, "v": v, "out": out, "lengths": lengths, "table": table, "lse": lse}, call,
                     needed=("q", "k", "v", "out", "lengths"))
         return out
+
+
+class RingAttention(_Attention):
+    """Attention whose tokens are dealt out to the ranks (context parallelism): a rank's queries see the keys of all ranks, which come while it computes.
+
+        ring = ditron.RingAttention(world, heads=32, kv_heads=8, head_dim=128, dtype=torch.bfloat16, max_tokens=131072, causal=True, backward=True)
+        ring.prepare(tokens, with_lse=True)             # for every number of tokens of a sequence, on all ranks together, before a capture
+        ring.prepare_backward(tokens)
+        own = ring.deal(q, rank, tokens)                # of a tensor [..., tokens, head_dim] the rank's part, a new tensor
+        ring(q, k, v, out, tokens, lse=lse)             # q, out [batch, heads, own tokens, head_dim], k, v [batch, kv_heads, own tokens, head_dim]
+        ring.backward(q, k, v, out, lse, gradient, dq, dk, dv, tokens)
+
+    Tokens are cut into sections of ceil(tokens / sections), the last ones shorter or empty. Without `causal` rank r has section r of world.ranks; with it
+    it has sections r and 2 * ranks - 1 - r of twice as many, one behind the other, so that all have as much to do (`sections`). A rank without tokens
+    makes the call too, with empty tensors.
+
+    packed_sequences: the tokens are those of so many sequences one behind the other that do not see each other (batch is 1); `offsets` int32
+    [packed_sequences + 1], the same on all ranks, has where each begins among all tokens, at last their number, and is read on the device.
+    goes_round: keys go round the ranks even where memory for all of them is no more than that takes. lse [batch, heads, own tokens]. The gradients are
+    the same bits every time."""
+
+    name = "ring_attention"
+
+    def __init__(self, world, heads, head_dim, dtype, max_tokens, *, batch=1, kv_heads=None, scale=None, causal=False, packed_sequences=0, goes_round=False,
+                 backward=False):
+        self.type = _element_type(self.name, dtype)
+        check_sizes(self.name, heads=heads, kv_heads=kv_heads or heads, head_dim=head_dim, max_tokens=max_tokens, batch=batch)
+        check_sizes(self.name, least=0, packed_sequences=packed_sequences)
+        self.batch, self.heads, self.kv_heads, self.head_dim = batch, heads, kv_heads or heads, head_dim
+        self.causal, self.packed_sequences = bool(causal), packed_sequences
+        super().__init__(world, _native.ring_attention_create, _native.ring_attention_destroy, BY_SIGNATURE[self.type].number, batch, heads, self.kv_heads,
+                         head_dim, scale or 0.0, causal, max_tokens, packed_sequences, goes_round, backward)
+
+    def sections(self, rank, tokens):
+        """(first, count) of each of the rank's one or two sections of the tokens of a sequence of so many."""
+        return [_native.ring_attention_section(self.handle, rank, part, tokens) for part in range(2 if self.causal else 1)]
+
+    def deal(self, tensor, rank, tokens):
+        """The rank's part of a tensor [..., tokens, head_dim] of all tokens."""
+        if tensor.shape[-2] != tokens:
+            raise InvalidArgumentError(f"{self.name}: a tensor {list(tensor.shape)} is to be dealt out; [..., {tokens}, n] is accepted")
+        taken = [index for first, count in self.sections(rank, tokens) for index in range(first, first + count)]
+        return tensor[..., taken, :]
+
+    def prepare(self, tokens, with_lse=False):
+        """Compiles and loads what calls with so many tokens in a sequence need, on all ranks of this process; before the first call anywhere."""
+        _native.ring_attention_prepare(self.handle, tokens, with_lse, False)
+
+    def prepare_backward(self, tokens):
+        """The same for `backward`."""
+        _native.ring_attention_prepare(self.handle, tokens, False, True)
+
+    def __call__(self, q, k, v, out, tokens, *, lse=None, offsets=None):
+        """Lists of tensors by local rank, or single ones of this process's rank, in world.run of this thread's. Every rank makes the same sequence of calls.
+        Enqueued; gives `out`."""
+        self.run(_native.ring_attention_enqueue, dict(q=q, k=k, v=v, out=out, lse=lse, offsets=offsets), tokens)
+        return out
+
+    def backward(self, q, k, v, out, lse, gradient, dq, dk, dv, tokens, *, offsets=None):
+        """Results dq, dk and dv from the forward's operands and results, and the gradient of out."""
+        self.run(_native.ring_attention_backward, dict(q=q, k=k, v=v, out=out, lse=lse, gradient=gradient, dq=dq, dk=dk, dv=dv, offsets=offsets), tokens)
+        return dq, dk, dv
+
+    def run(self, enqueue, tensors, tokens):
+        def call(device, given):
+            own = sum(count for _, count in self.sections(device.rank, tokens))
+            queries, keys = ((self.batch, heads, own, self.head_dim) for heads in (self.heads, self.kv_heads))
+            self.shaped(given, {**dict.fromkeys(("q", "out", "gradient", "dq"), queries), **dict.fromkeys(("k", "v", "dk", "dv"), keys),
+                                "lse": queries[:-1], "offsets": (self.packed_sequences + 1,)})
+            types = {"lse": "fp32", "offsets": "i32"}
+            enqueue(self.handle, device.stream(), tokens, *self.addresses(device, given, [(word, types.get(word, self.type), None) for word in given]))
+        self.spread(tensors, call, needed=[word for word in tensors if word not in ("lse", "offsets")])
 
 
 class _Layer(_Attention):

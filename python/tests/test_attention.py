@@ -147,6 +147,73 @@ def test_decode_over_ranks(world):
             np.testing.assert_allclose(first[sequence, head], attend(q[sequence, head], k, v)[0], atol=3e-3)
 
 
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("goes_round", [False, True])
+def test_ring(world, causal, goes_round):
+    """Tokens dealt out to the ranks beside all of them on one, forward and backward."""
+    batch, heads, kv_heads, dim, tokens = 2, 4, 2, 16, 23
+    whole = ditron.Attention(world, heads, dim, np.float16, kv_heads=kv_heads, causal=causal)
+    q, gradient = draw(1, batch, heads, tokens, dim), draw(2, batch, heads, tokens, dim)
+    k, v = draw(3, batch, kv_heads, tokens, dim), draw(4, batch, kv_heads, tokens, dim)
+    out, dq, dk, dv = (np.zeros_like(each) for each in (q, q, k, v))
+    lse = np.zeros((batch, heads, tokens), np.float32)
+    both = [[each, each.copy()] for each in (q, k, v, out, lse, gradient, dq, dk, dv)]
+    whole(*both[:4], lse=both[4])
+    whole.backward(*both)
+    world.synchronize()
+
+    ring = ditron.RingAttention(world, heads, dim, np.float16, 64, batch=batch, kv_heads=kv_heads, causal=causal, goes_round=goes_round, backward=True)
+    ring.prepare(tokens, with_lse=True)
+    ring.prepare_backward(tokens)
+    assert sum(count for rank in range(RANKS) for _, count in ring.sections(rank, tokens)) == tokens
+    own = [[np.ascontiguousarray(ring.deal(each, rank, tokens)) for rank in range(RANKS)] for each in (q, k, v, gradient)]
+    results = [[np.full_like(each, -9) for each in own[which]] for which in (0, 0, 1, 1)]
+    sums = [np.zeros(each.shape[:3], np.float32) for each in own[0]]
+    assert ring(*own[:3], results[0], tokens, lse=sums) is results[0]
+    ring.backward(*own[:3], results[0], sums, own[3], *results[1:], tokens)
+    world.synchronize()
+    for rank in range(RANKS):
+        for found, wanted in zip(results, (out, dq, dk, dv)):
+            np.testing.assert_allclose(found[rank], ring.deal(wanted, rank, tokens), atol=5e-3)
+        np.testing.assert_allclose(sums[rank][..., None], ring.deal(lse[..., None], rank, tokens), atol=1e-3)
+
+
+def test_ring_of_packed_sequences(world):
+    heads, dim, tokens = 2, 16, 30
+    ring = ditron.RingAttention(world, heads, dim, np.float16, tokens, causal=True, packed_sequences=3)
+    q, k, v = (draw(seed, 1, heads, tokens, dim) for seed in (1, 2, 3))
+    ends = [0, 11, 11, 28]
+
+    def program(world):
+        own = [np.ascontiguousarray(ring.deal(each, world.rank, tokens)) for each in (q, k, v)]
+        out = np.zeros_like(own[0])
+        ring(*own, out, tokens, offsets=np.array(ends, np.int32))
+        world.synchronize()
+        return out
+
+    wanted = np.zeros_like(q)
+    for begin, end in zip(ends, ends[1:]):
+        for head in range(heads):
+            if end > begin:
+                wanted[0, head, begin:end] = attend(*(each[0, head, begin:end] for each in (q, k, v)), causal=True)[0]
+    for rank, found in enumerate(world.run(program)):
+        real = ring.deal(np.arange(tokens)[:, None], rank, tokens)[:, 0] < ends[-1]
+        np.testing.assert_allclose(found[:, :, real], ring.deal(wanted, rank, tokens)[:, :, real], atol=3e-3)
+
+
+def test_ring_refusals(world):
+    ring = ditron.RingAttention(world, 2, 16, np.float16, 10)
+    q = [np.zeros((1, 2, 2, 16), np.float16)] * RANKS
+    with pytest.raises(ditron.InvalidArgumentError, match=r"q is \[1, 2, 2, 16\]; \[1, 2, 3, 16\] is accepted"):
+        ring(q, q, q, q, 6)
+    with pytest.raises(ditron.InvalidArgumentError, match="11 tokens; 0 to 10"):
+        ring(q, q, q, q, 11)
+    with pytest.raises(ditron.InvalidArgumentError, match="`backward` of its options"):
+        ring.prepare_backward(4)
+    with pytest.raises(ditron.InvalidArgumentError, match=r"to be dealt out; \[..., 6, n\] is accepted"):
+        ring.deal(q[0], 0, 6)
+
+
 class Layer:
     """A layer of attention in float64, of fp16 weights."""
 

@@ -26,6 +26,7 @@ OPERATORS = {
     "Attention": ({**HEADS, "value_dim": 16, "page_size": 16, "window": 4}, {}),
     "AttentionDecode": ({**HEADS, "max_batch": 2, "queries": 1, "keys": 32}, {}),
     "AttentionDecode in pages": ({**HEADS, "max_batch": 2, "page_size": 16, "table_width": 2, "concurrent_calls": 1}, {"over_ranks": True}),
+    "RingAttention": ({**HEADS, "max_tokens": 16, "batch": 1, "packed_sequences": 1}, {"backward": True}),
     "TensorParallelAttention": ({**HEADS, "hidden": 16, "max_tokens": 4, "max_batch": 1, "max_keys": 16, "page_size": 16, "pages": 2, "rotary_dim": 0,
                                  "concurrent_calls": 1}, {"weights": weights(qkv=(64, 16), out=(16, 32))}),
     "SequenceParallelAttention": ({**HEADS, "hidden": 16, "max_tokens": 4, "batch": 1, "chunks": 1, "cache_batch": 1, "cache_keys": 16, "page_size": 16,

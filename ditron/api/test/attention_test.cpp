@@ -215,6 +215,120 @@ TEST_F(CppAttention, DecodeOnARankAndOverRanks) {
   }
 }
 
+/// Tokens dealt out to two ranks, forward and backward, beside attention on one rank.
+TEST_F(CppAttention, RingAttentionOfDealtTokens) {
+  constexpr int64_t heads = 4, kvHeads = 2, dim = 16, tokens = 23;
+  Attention::Options plain;
+  plain.dtype = DITRON_F16;
+  plain.heads = heads, plain.kvHeads = kvHeads, plain.headDim = dim, plain.causal = true;
+  Attention whole = context->createAttention(plain).value();
+  Attention::Shape shape;
+  shape.queries = shape.keys = tokens;
+  std::vector<Half> q = drawn(heads * tokens * dim, 1), k = drawn(kvHeads * tokens * dim, 2), v = drawn(k.size(), 3),
+                    gradient = drawn(q.size(), 4), out(q.size()), dq(q.size()), dk(k.size()), dv(k.size());
+  std::vector<float> lse(heads * tokens);
+  for (std::vector<Half> *each : {&q, &k, &v, &gradient, &out, &dq, &dk, &dv})
+    lend(0, *each);
+  lend(0, lse);
+  Attention::Operands operands;
+  operands.q = q.data(), operands.k = k.data(), operands.v = v.data(), operands.out = out.data();
+  operands.lse = lse.data();
+  Attention::Gradients gradients;
+  gradients.q = q.data(), gradients.k = k.data(), gradients.v = v.data(), gradients.out = out.data();
+  gradients.lse = lse.data(), gradients.gradient = gradient.data();
+  gradients.dq = dq.data(), gradients.dk = dk.data(), gradients.dv = dv.data();
+  for (const Status &status : {whole.enqueue(streams[0], shape, operands), whole.backward(streams[0], shape, gradients),
+                               context->synchronize()})
+    ASSERT_TRUE(status.ok()) << status.message();
+
+  RingAttention::Options options;
+  options.dtype = DITRON_F16;
+  options.heads = heads, options.kvHeads = kvHeads, options.headDim = dim, options.causal = true;
+  options.maxTokens = tokens, options.backward = true;
+  for (const bool goesRound : {false, true}) {
+    options.goesRound = goesRound;
+    RingAttention ring = context->createRingAttention(options).value();
+    ASSERT_TRUE(ring.prepare(tokens, true).ok());
+    ASSERT_TRUE(ring.prepareBackward(tokens).ok());
+    std::vector<int64_t> taken[ranks];
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+      for (uint32_t part : {0, 1}) {
+        const RingAttention::Section section = ring.section(rank, part, tokens).value();
+        for (int64_t i = 0; i < section.count; ++i)
+          taken[rank].push_back(section.first + i);
+      }
+    ASSERT_EQ(taken[0].size() + taken[1].size(), size_t(tokens));
+    const auto dealt = [&](const auto &all, uint32_t rank, int64_t width) {
+      std::decay_t<decltype(all)> own;
+      const auto allHeads = static_cast<int64_t>(all.size()) / tokens / width;
+      for (int64_t head = 0; head < allHeads; ++head)
+        for (const int64_t token : taken[rank])
+          for (int64_t d = 0; d < width; ++d)
+            own.push_back(all[(head * tokens + token) * width + d]);
+      return own;
+    };
+    struct Own {
+      std::vector<Half> q, k, v, gradient, out, dq, dk, dv;
+      std::vector<float> lse;
+    };
+    std::vector<Own> owns(ranks);
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      Own &own = owns[rank];
+      own = {dealt(q, rank, dim), dealt(k, rank, dim), dealt(v, rank, dim), dealt(gradient, rank, dim)};
+      own.out.assign(own.q.size(), Half(-9)), own.dq = own.out;
+      own.dk.assign(own.k.size(), Half(-9)), own.dv = own.dk;
+      own.lse.assign(own.q.size() / dim, -9);
+      for (std::vector<Half> *each : {&own.q, &own.k, &own.v, &own.gradient, &own.out, &own.dq, &own.dk, &own.dv})
+        lend(rank, *each);
+      lend(rank, own.lse);
+      Status status = ring.enqueue(streams[rank],
+                                   {own.q.data(), own.k.data(), own.v.data(), own.out.data(), own.lse.data()}, tokens);
+      ASSERT_TRUE(status.ok()) << status.message();
+      status = ring.backward(streams[rank],
+                             {own.q.data(), own.k.data(), own.v.data(), own.out.data(), own.lse.data(),
+                              own.gradient.data(), own.dq.data(), own.dk.data(), own.dv.data()},
+                             tokens);
+      ASSERT_TRUE(status.ok()) << status.message();
+    }
+    ASSERT_TRUE(context->synchronize().ok());
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      const Own &own = owns[rank];
+      for (const auto &[found, wanted] : {std::pair(&own.out, &out), {&own.dq, &dq}, {&own.dk, &dk}, {&own.dv, &dv}}) {
+        const std::vector<Half> expected = dealt(*wanted, rank, dim);
+        for (size_t i = 0; i < expected.size(); ++i)
+          ASSERT_NEAR((*found)[i], expected[i], 5e-3) << "goes round " << goesRound << ", rank " << rank << ", " << i;
+      }
+      const std::vector<float> sums = dealt(lse, rank, 1);
+      for (size_t i = 0; i < sums.size(); ++i)
+        ASSERT_NEAR(own.lse[i], sums[i], 1e-3) << goesRound << " " << rank << " " << i;
+    }
+    lent.clear();
+  }
+}
+
+TEST_F(CppAttention, WhatIsWrongOfRingAttentionIsNamed) {
+  RingAttention::Options options;
+  options.heads = 2, options.headDim = 32;
+  EXPECT_THAT(context->createRingAttention(options).status().message(), HasSubstr("maxTokens is 0; 1 to"));
+  options.maxTokens = 10, options.headDim = 48;
+  EXPECT_THAT(context->createRingAttention(options).status().message(), HasSubstr("heads of 48 elements; 16, 32"));
+  options.headDim = 256, options.backward = true;
+  EXPECT_THAT(context->createRingAttention(options).status().message(), HasSubstr("up to 128 are accepted"));
+  options.headDim = 32, options.backward = false;
+  RingAttention ring = context->createRingAttention(options).value();
+  EXPECT_THAT(ring.prepareBackward(3).message(), HasSubstr("`backward` of its options"));
+  EXPECT_THAT(ring.backward(streams[0], {}, 3).message(), HasSubstr("`backward` of its options"));
+  EXPECT_THAT(ring.prepare(11).message(), HasSubstr("11 tokens; 1 to 10 (maxTokens) are accepted"));
+  EXPECT_THAT(ring.enqueue(streams[0], {}, 3).message(), HasSubstr("operand q is a null pointer"));
+  EXPECT_THAT(ring.section(2, 0, 3).status().message(), HasSubstr("rank 2; 0 to 1 are accepted"));
+  EXPECT_THAT(ring.section(0, 1, 3).status().message(),
+              HasSubstr("part 1 of a rank's tokens; without `causal` 0 is accepted"));
+  EXPECT_THAT(ring.section(0, 0, 11).status().message(), HasSubstr("11 tokens; 0 to 10 (max_tokens)"));
+  EXPECT_EQ(ring.section(1, 0, 1).value().count, 0);
+  EXPECT_EQ(ditron_ring_attention_prepare(nullptr, 1, 0), DITRON_INVALID_ARGUMENT);
+  ditron_ring_attention_destroy(nullptr);
+}
+
 /// Tokens dealt out and replicated are one layer, and a prefill and a step of decoding a longer prefill.
 TEST_F(CppAttention, TensorParallelAttentionForms) {
   constexpr int64_t hidden = 32, heads = 4, dim = 16, page = 16, tokens = 7, rows = 3 * heads / ranks * dim;

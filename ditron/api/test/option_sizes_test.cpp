@@ -189,6 +189,22 @@ TEST_F(OptionSizes, AttentionDecode) {
   }
 }
 
+TEST_F(OptionSizes, RingAttention) {
+  using Options = ditron_ring_attention_options_t;
+  for (const bool packed : {false, true}) {
+    Options valid;
+    DITRON_INIT(valid);
+    valid.dtype = DITRON_F16;
+    valid.batch = packed ? 1 : 2, valid.heads = 4, valid.kv_heads = 2, valid.head_dim = 32;
+    valid.max_tokens = 64, valid.packed_sequences = packed ? 3 : 0;
+    checkCreation<Options>(valid,
+                           {MEMBER(Options, batch), MEMBER(Options, heads), MEMBER(Options, kv_heads),
+                            MEMBER(Options, head_dim), MEMBER(Options, max_tokens), MEMBER(Options, packed_sequences),
+                            FLAG(Options, causal), FLAG(Options, goes_round), FLAG(Options, backward)},
+                           ditron_ring_attention_create, ditron_ring_attention_destroy);
+  }
+}
+
 TEST_F(OptionSizes, TensorParallelAttention) {
   using Options = ditron_tensor_parallel_attention_options_t;
   ditron_attention_weights_t own;
