@@ -228,6 +228,13 @@ class RingAttention(_Attention):
         super().__init__(world, _native.ring_attention_create, _native.ring_attention_destroy, BY_SIGNATURE[self.type].number, batch, heads, self.kv_heads,
                          head_dim, scale or 0.0, causal, max_tokens, packed_sequences, goes_round, backward)
 
+    @staticmethod
+    def sections_of(ranks, rank, tokens, causal):
+        """What `sections` gives, of so many ranks."""
+        length = -(-tokens // (2 * ranks if causal else ranks))
+        numbers = (rank, 2 * ranks - 1 - rank) if causal else (rank,)
+        return [(min(number * length, tokens), max(min(tokens - number * length, length), 0)) for number in numbers]
+
     def sections(self, rank, tokens):
         """(first, count) of each of the rank's one or two sections of the tokens of a sequence of so many."""
         return [_native.ring_attention_section(self.handle, rank, part, tokens) for part in range(2 if self.causal else 1)]

@@ -7,6 +7,7 @@
     y = ditron.torch.gemm_ar(h, w_down, world)     # the whole sum on every rank: y [tokens, d]
     y = ditron.torch.all_reduce(y, world)          # also reduce_scatter, all_gather, all_to_all and all_to_all_v
     o = ditron.torch.attention(q, k, v, world)     # of this rank's heads
+    o = ditron.torch.ring_attention(q, k, v, world, tokens)     # of this rank's tokens, to the keys of all ranks
 
 They are torch.ops.ditron.ag_gemm, gemm_rs, gemm_ar, all_reduce and so on, which know a world by its name. Every rank makes the same calls in the same
 order, backward too: the gradient of one operator is a call of the other. On GPUs calls go to PyTorch's current stream; on simulated
@@ -20,7 +21,7 @@ from typing import Optional
 import torch
 
 from . import _native
-from ._attention import Attention
+from ._attention import Attention, RingAttention
 from ._collectives import REDUCTIONS, AllGather, AllReduce, AllToAll, ReduceScatter
 from ._errors import InvalidArgumentError
 from ._operators import AllGatherGemm, GemmAllReduce, GemmReduceScatter, row_stride
@@ -85,6 +86,14 @@ def attention(q, k, v, world, *, causal=False, scale=None, window=None, soft_cap
     """softmax(q @ k.T * scale) @ v of this rank's heads: q [batch, heads, queries, dim], k and v [batch, kv_heads, keys, dim], or with rows_first
     [batch, rows, heads, dim]. Options as of ditron.Attention. Its gradient is the same bits every time; it takes bfloat16 and float16, dim up to 128."""
     return _attention(q, k, v, world.name, causal, scale, window, soft_cap, rows_first)[0]
+
+
+def ring_attention(q, k, v, world, tokens, *, causal=False, scale=None, offsets=None):
+    """Attention of this rank's tokens of sequences of `tokens` to the keys of all ranks: q [batch, heads, own tokens, dim], k and v [batch, kv_heads, own tokens,
+    dim], dealt out as ditron.RingAttention.sections_of says. offsets int32 [sequences + 1], the same on all ranks: the tokens are those of several sequences, one behind
+    the other. Its gradient is the same bits every time, with dim up to 128; bfloat16 and float16."""
+    needs_gradient = torch.is_grad_enabled() and any(each.requires_grad for each in (q, k, v))
+    return _ring_attention(q, k, v, world.name, tokens, causal, scale, offsets, needs_gradient)[0]
 
 
 def check_transfers(world):
@@ -242,6 +251,49 @@ def _attend(world_name, call, tensors):
     world.collective(rank, call, lambda: _PreparedAttention(weakref.proxy(world), call), lambda made: made.enqueue(rank, tensors))
 
 
+@torch.library.custom_op("ditron::ring_attention", mutates_args=())
+def _ring_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, world: str, tokens: int, causal: bool, scale: Optional[float],
+                    offsets: Optional[torch.Tensor], needs_gradient: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    results = _like_ring_attention(q, k, v, world, tokens, causal, scale, offsets, needs_gradient)
+    _attend_ring(world, _RingCall.of(q, k, tokens, causal, scale, offsets, needs_gradient, False), (q, k, v, *results), offsets)
+    return results
+
+
+@_ring_attention.register_fake
+def _like_ring_attention(q, k, v, world, tokens, causal, scale, offsets, needs_gradient):
+    torch._check(q.dim() == k.dim() == v.dim() == 4, lambda: f"ring_attention: q has {q.dim()} dimensions, k {k.dim()}, v {v.dim()}; all need 4")
+    torch._check(q.dtype == k.dtype == v.dtype and q.dtype in (torch.bfloat16, torch.float16),
+                 lambda: f"ring_attention: q is {q.dtype}, k {k.dtype}, v {v.dtype}; bfloat16 and float16 are accepted, the same of all")
+    wanted = (q.shape[0], k.shape[1], q.shape[2], q.shape[3])
+    torch._check(tuple(k.shape) == tuple(v.shape) == wanted,
+                 lambda: f"ring_attention: k is {list(k.shape)} and v {list(v.shape)}; {list(wanted)} is accepted of both beside q {list(q.shape)}")
+    return q.new_empty(q.shape), q.new_empty(q.shape[:3], dtype=torch.float32)
+
+
+@torch.library.custom_op("ditron::ring_attention_backward", mutates_args=())
+def _ring_attention_backward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, gradient: torch.Tensor, world: str,
+                             tokens: int, causal: bool, scale: Optional[float],
+                             offsets: Optional[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    results = _like_ring_attention_backward(q, k, v, out, lse, gradient, world, tokens, causal, scale, offsets)
+    _attend_ring(world, _RingCall.of(q, k, tokens, causal, scale, offsets, True, True), (q, k, v, out, lse, gradient, *results), offsets)
+    return results
+
+
+@_ring_attention_backward.register_fake
+def _like_ring_attention_backward(q, k, v, out, lse, gradient, world, tokens, causal, scale, offsets):
+    return tuple(each.new_empty(each.shape) for each in (q, k, v))
+
+
+def _attend_ring(world_name, call, tensors, offsets):
+    world = _world(world_name)
+    tensors = tuple(_dense(each.detach()) for each in tensors)  # results are dense
+    if offsets is not None and offsets.dtype != torch.int32:
+        raise InvalidArgumentError(f"ring_attention: offsets are {offsets.dtype}; int32 is accepted")
+    rank = world.rank_of(tensors[0])
+    world.collective(rank, call, lambda: _PreparedRing(weakref.proxy(world), call),
+                     lambda made: made.enqueue(rank, tensors, None if offsets is None else _dense(offsets)))
+
+
 def _rows_of_part(name, x, world):
     ranks = _world(world).ranks
     if x.dim() < 1:
@@ -379,6 +431,20 @@ def _gradients_of_attention(context, gradient, _):
 
 
 _attention.register_autograd(_gradients_of_attention, setup_context=_keep_attention)
+
+
+def _keep_ring_attention(ctx, inputs, output):
+    q, k, v, ctx.world, ctx.tokens, ctx.causal, ctx.scale, offsets, _ = inputs
+    ctx.save_for_backward(q, k, v, *output, offsets)
+    ctx.mark_non_differentiable(output[1])
+
+
+def _gradients_of_ring_attention(context, gradient, _):
+    *saved, offsets = context.saved_tensors
+    return *_ring_attention_backward(*saved, gradient, context.world, context.tokens, context.causal, context.scale, offsets), *[None] * 6
+
+
+_ring_attention.register_autograd(_gradients_of_ring_attention, setup_context=_keep_ring_attention)
 
 
 def _world(name):
@@ -522,6 +588,51 @@ class _PreparedAttention:
         _lend(device, tensors)
         enqueue = _native.attention_backward if self.call.is_backward else _native.attention_enqueue
         enqueue(self.attention.handle, device.stream(), self.call.shape, *self.operands([tensor.data_ptr() for tensor in tensors]))
+
+
+class _RingCall(typing.NamedTuple):
+    """What ranks have to agree on."""
+
+    tokens: int
+    options: tuple  # of RingAttention: heads, head_dim, dtype, max_tokens, then by name
+    is_backward: bool
+
+    @classmethod
+    def of(cls, q, k, tokens, causal, scale, offsets, needs_gradient, is_backward):
+        most = 1 << max(tokens - 1, 0).bit_length()  # one operator for sequences of about as many
+        named = (("batch", q.shape[0]), ("kv_heads", k.shape[1]), ("scale", scale), ("causal", causal),
+                 ("packed_sequences", 0 if offsets is None else offsets.numel() - 1), ("backward", needs_gradient))
+        return cls(tokens, (q.shape[1], q.shape[3], q.dtype, most, named), is_backward)
+
+    def __str__(self):
+        heads, head_dim, dtype, _, named = self.options
+        return (f"ring_attention{' (backward)' if self.is_backward else ''} of {heads} heads of {head_dim}, batch {named[0][1]}, {self.tokens} tokens, {dtype}, "
+                f"causal={named[3][1]}")
+
+
+class _PreparedRing:
+    """A RingAttention of a world, for all numbers of tokens with the same options."""
+
+    def __init__(self, world, call):
+        self.world, self.call = world, call
+        key = RingAttention, call.options
+        if key not in world.collectives:
+            heads, head_dim, dtype, most, named = call.options
+            world.collectives[key] = RingAttention(world, heads, head_dim, dtype, most, **dict(named))
+        self.ring = world.collectives[key]
+        if call.is_backward:
+            self.ring.prepare_backward(call.tokens)
+        else:
+            self.ring.prepare(call.tokens, with_lse=True)
+
+    def enqueue(self, rank, tensors, offsets):
+        own = sum(count for _, count in self.ring.sections(rank, self.call.tokens))
+        if tensors[0].shape[2] != own:
+            raise InvalidArgumentError(f"ring_attention: q has {tensors[0].shape[2]} tokens; rank {rank} has {own} of {self.call.tokens}")
+        device = self.world.device(rank)
+        _lend(device, [each for each in (*tensors, offsets) if each is not None])
+        enqueue = _native.ring_attention_backward if self.call.is_backward else _native.ring_attention_enqueue
+        enqueue(self.ring.handle, device.stream(), self.call.tokens, *(tensor.data_ptr() for tensor in tensors), 0 if offsets is None else offsets.data_ptr())
 
 
 class _UnevenCall(typing.NamedTuple):

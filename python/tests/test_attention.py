@@ -165,7 +165,9 @@ def test_ring(world, causal, goes_round):
     ring = ditron.RingAttention(world, heads, dim, np.float16, 64, batch=batch, kv_heads=kv_heads, causal=causal, goes_round=goes_round, backward=True)
     ring.prepare(tokens, with_lse=True)
     ring.prepare_backward(tokens)
-    assert sum(count for rank in range(RANKS) for _, count in ring.sections(rank, tokens)) == tokens
+    for count in (1, 2, 3, 5, 8, tokens, 64):
+        assert sum(own for rank in range(RANKS) for _, own in ring.sections(rank, count)) == count
+        assert [ring.sections(rank, count) for rank in range(RANKS)] == [ring.sections_of(RANKS, rank, count, causal) for rank in range(RANKS)]
     own = [[np.ascontiguousarray(ring.deal(each, rank, tokens)) for rank in range(RANKS)] for each in (q, k, v, gradient)]
     results = [[np.full_like(each, -9) for each in own[which]] for which in (0, 0, 1, 1)]
     sums = [np.zeros(each.shape[:3], np.float32) for each in own[0]]

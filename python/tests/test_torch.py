@@ -249,6 +249,41 @@ def test_attention(dtype, rows_first, compiled):
     ditron.World(2, target="sim").run(check_attention, getattr(torch, dtype), rows_first, compiled)
 
 
+def check_ring_attention(world, dtype, causal, compiled):
+    """Tokens dealt out to the ranks, with gradients, against PyTorch's own of all of them in fp32."""
+    tokens = 21
+    numbers = torch.Generator().manual_seed(3)
+    given = [torch.randn(2, heads, tokens, 32, generator=numbers).to(dtype) for heads in (4, 2, 2, 4)]
+    own = [index for first, count in ditron.RingAttention.sections_of(world.ranks, world.rank, tokens, causal) for index in range(first, first + count)]
+    q, k, v = (each[:, :, own].clone().requires_grad_() for each in given[:3])
+    attend = lambda q, k, v: ditron.torch.ring_attention(q, k, v, world, tokens, causal=causal)
+    attend = torch.compile(attend, fullgraph=True, backend="aot_eager") if compiled else attend
+    for _ in range(2):
+        for each in (q, k, v):
+            each.grad = None
+        out = attend(q, k, v)
+        out.backward(given[3][:, :, own])
+    with torch.no_grad():
+        assert torch.equal(attend(q, k, v), out)
+    whole = [each.float().requires_grad_() for each in given[:3]]
+    scores = whole[0] @ whole[1].repeat_interleave(2, 1).transpose(2, 3) / 32 ** 0.5
+    if causal:
+        scores = scores.masked_fill(torch.ones(tokens, tokens).triu(1).bool(), -torch.inf)
+    expected = torch.softmax(scores, -1) @ whole[2].repeat_interleave(2, 1)
+    expected.backward(given[3].float())
+    close(out, expected[:, :, own])
+    for each, of_it in zip((q, k, v), whole):
+        close(each.grad, of_it.grad[:, :, own])
+    with pytest.raises(ditron.InvalidArgumentError, match=rf"q has {len(own)} tokens; rank {world.rank} has .* of 30"):
+        ditron.torch.ring_attention(q, k, v, world, 30, causal=causal)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("ranks, causal, compiled", [(2, True, False), (3, False, False), (2, True, True)])
+def test_ring_attention(dtype, ranks, causal, compiled):
+    ditron.World(ranks, target="sim").run(check_ring_attention, getattr(torch, dtype), causal, compiled)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "uint8", "bool", "float8_e4m3fn"])
 @pytest.mark.parametrize("shape", [(3, 5), (1,), (0, 4), (9000,)])
 def test_all_gather(dtype, shape):
