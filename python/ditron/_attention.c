@@ -220,18 +220,6 @@ static PyObject *ring_attention_create(PyObject *self, PyObject *args) {
 
 DESTROY(ring_attention)
 
-/* rank, part, tokens; gives (first, count) */
-static PyObject *ring_attention_section(PyObject *self, PyObject *args) {
-  unsigned long long attention;
-  unsigned rank, part;
-  long long tokens;
-  int64_t first, count;
-  if (!PyArg_ParseTuple(args, "KIIL", &attention, &rank, &part, &tokens))
-    return NULL;
-  CHECK_UNLOCKED(ditron.ring_attention_section(handle(attention), rank, part, tokens, &first, &count));
-  return Py_BuildValue("LL", (long long)first, (long long)count);
-}
-
 /* tokens, with_lse, is_backward */
 static PyObject *ring_attention_prepare(PyObject *self, PyObject *args) {
   unsigned long long attention;
@@ -468,7 +456,7 @@ int add_attention(PyObject *module) {
       METHOD(attention_create) METHOD(attention_destroy) METHOD(attention_prepare) METHOD(attention_enqueue)
           METHOD(attention_prepare_backward) METHOD(attention_backward) METHOD(attention_decode_create)
               METHOD(attention_decode_destroy) METHOD(attention_decode_prepare) METHOD(attention_decode_enqueue)
-              METHOD(ring_attention_create) METHOD(ring_attention_destroy) METHOD(ring_attention_section)
+              METHOD(ring_attention_create) METHOD(ring_attention_destroy)
               METHOD(ring_attention_prepare) METHOD(ring_attention_enqueue) METHOD(ring_attention_backward)
                   METHOD(tensor_parallel_attention_create) METHOD(tensor_parallel_attention_destroy)
                       METHOD(tensor_parallel_attention_prepare_prefill) METHOD(tensor_parallel_attention_prepare_decode)

@@ -230,14 +230,13 @@ class RingAttention(_Attention):
 
     @staticmethod
     def sections_of(ranks, rank, tokens, causal):
-        """What `sections` gives, of so many ranks."""
+        """(first, count) of each of the rank's one or two sections of the tokens of a sequence of so many."""
         length = -(-tokens // (2 * ranks if causal else ranks))
         numbers = (rank, 2 * ranks - 1 - rank) if causal else (rank,)
         return [(min(number * length, tokens), max(min(tokens - number * length, length), 0)) for number in numbers]
 
     def sections(self, rank, tokens):
-        """(first, count) of each of the rank's one or two sections of the tokens of a sequence of so many."""
-        return [_native.ring_attention_section(self.handle, rank, part, tokens) for part in range(2 if self.causal else 1)]
+        return self.sections_of(self.world.ranks, rank, tokens, self.causal)
 
     def deal(self, tensor, rank, tokens):
         """The rank's part of a tensor [..., tokens, head_dim] of all tokens."""

@@ -41,7 +41,7 @@
   F(expert_parallel_moe_check) F(tensor_parallel_moe_backward) F(expert_parallel_moe_backward)                        \
   F(attention_create) F(attention_destroy) F(attention_prepare) F(attention_enqueue) F(attention_prepare_backward)    \
   F(attention_backward) F(attention_decode_create) F(attention_decode_destroy) F(attention_decode_prepare)            \
-  F(attention_decode_enqueue) F(ring_attention_create) F(ring_attention_destroy) F(ring_attention_section)            \
+  F(attention_decode_enqueue) F(ring_attention_create) F(ring_attention_destroy)                                      \
   F(ring_attention_prepare) F(ring_attention_enqueue) F(ring_attention_prepare_backward) F(ring_attention_backward)   \
   F(tensor_parallel_attention_create) F(tensor_parallel_attention_destroy) F(tensor_parallel_attention_prepare_prefill) \
   F(tensor_parallel_attention_prepare_decode) F(tensor_parallel_attention_prefill)                                    \

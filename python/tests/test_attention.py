@@ -166,8 +166,7 @@ def test_ring(world, causal, goes_round):
     ring.prepare(tokens, with_lse=True)
     ring.prepare_backward(tokens)
     for count in (1, 2, 3, 5, 8, tokens, 64):
-        assert sum(own for rank in range(RANKS) for _, own in ring.sections(rank, count)) == count
-        assert [ring.sections(rank, count) for rank in range(RANKS)] == [ring.sections_of(RANKS, rank, count, causal) for rank in range(RANKS)]
+        assert sorted(token for rank in range(RANKS) for first, own in ring.sections(rank, count) for token in range(first, first + own)) == list(range(count))
     own = [[np.ascontiguousarray(ring.deal(each, rank, tokens)) for rank in range(RANKS)] for each in (q, k, v, gradient)]
     results = [[np.full_like(each, -9) for each in own[which]] for which in (0, 0, 1, 1)]
     sums = [np.zeros(each.shape[:3], np.float32) for each in own[0]]
@@ -208,8 +207,9 @@ def test_ring_refusals(world):
     q = [np.zeros((1, 2, 2, 16), np.float16)] * RANKS
     with pytest.raises(ditron.InvalidArgumentError, match=r"q is \[1, 2, 2, 16\]; \[1, 2, 3, 16\] is accepted"):
         ring(q, q, q, q, 6)
-    with pytest.raises(ditron.InvalidArgumentError, match="11 tokens; 0 to 10"):
-        ring(q, q, q, q, 11)
+    more = [np.zeros((1, 2, rows, 16), np.float16) for rows in (6, 5)]
+    with pytest.raises(ditron.InvalidArgumentError, match="11 tokens; 1 to 10"):
+        ring(more, more, more, more, 11)
     with pytest.raises(ditron.InvalidArgumentError, match="`backward` of its options"):
         ring.prepare_backward(4)
     with pytest.raises(ditron.InvalidArgumentError, match=r"to be dealt out; \[..., 6, n\] is accepted"):

@@ -274,7 +274,7 @@ def check_ring_attention(world, dtype, causal, compiled):
     close(out, expected[:, :, own])
     for each, of_it in zip((q, k, v), whole):
         close(each.grad, of_it.grad[:, :, own])
-    with pytest.raises(ditron.InvalidArgumentError, match=rf"q has {len(own)} tokens; rank {world.rank} has .* of 30"):
+    with pytest.raises(ditron.InvalidArgumentError, match=r"q has \d+ tokens; rank \d has \d+ of 30"):
         ditron.torch.ring_attention(q, k, v, world, 30, causal=causal)
 
 

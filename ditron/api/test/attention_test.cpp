@@ -274,7 +274,8 @@ TEST_F(CppAttention, RingAttentionOfDealtTokens) {
     std::vector<Own> owns(ranks);
     for (uint32_t rank = 0; rank < ranks; ++rank) {
       Own &own = owns[rank];
-      own = {dealt(q, rank, dim), dealt(k, rank, dim), dealt(v, rank, dim), dealt(gradient, rank, dim)};
+      own.q = dealt(q, rank, dim), own.k = dealt(k, rank, dim), own.v = dealt(v, rank, dim);
+      own.gradient = dealt(gradient, rank, dim);
       own.out.assign(own.q.size(), Half(-9)), own.dq = own.out;
       own.dk.assign(own.k.size(), Half(-9)), own.dv = own.dk;
       own.lse.assign(own.q.size() / dim, -9);
@@ -309,7 +310,7 @@ TEST_F(CppAttention, RingAttentionOfDealtTokens) {
 TEST_F(CppAttention, WhatIsWrongOfRingAttentionIsNamed) {
   RingAttention::Options options;
   options.heads = 2, options.headDim = 32;
-  EXPECT_THAT(context->createRingAttention(options).status().message(), HasSubstr("maxTokens is 0; 1 to"));
+  EXPECT_THAT(context->createRingAttention(options).status().message(), HasSubstr("tokens is 0; 1 to"));
   options.maxTokens = 10, options.headDim = 48;
   EXPECT_THAT(context->createRingAttention(options).status().message(), HasSubstr("heads of 48 elements; 16, 32"));
   options.headDim = 256, options.backward = true;

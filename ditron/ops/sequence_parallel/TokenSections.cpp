@@ -2,6 +2,7 @@
 #include "ditron/ops/sequence_parallel/TokenSections.h"
 
 #include <fmt/format.h>
+#include <limits>
 
 namespace ditron::ops {
 
@@ -57,11 +58,11 @@ void SequenceBounds::addTo(KernelCall &call) const {
 }
 
 Status verifyPackedSequences(std::string_view operation, const std::optional<int64_t> &sequences, int64_t batch) {
-  if (!sequences || (*sequences >= 1 && batch == 1))
+  constexpr int64_t most = std::numeric_limits<int32_t>::max();
+  if (!sequences || (*sequences >= 1 && *sequences <= most && batch == 1))
     return Status::ok();
-  return invalidArgument(
-      fmt::format("{}: {} packed sequences in a batch of {}; at least one is accepted, in a batch of 1", operation,
-                  *sequences, batch));
+  return invalidArgument(fmt::format("{}: {} packed sequences in a batch of {}; 1 to {} are accepted, in a batch of 1",
+                                     operation, *sequences, batch, most));
 }
 
 Status verifySequenceOffsets(std::string_view operation, const std::optional<int64_t> &sequences,

@@ -307,7 +307,7 @@ TEST_F(AllGatherAttentionRefusals, NameWhatIsAccepted) {
   EXPECT_THAT(message([](auto &o) { o.dtype = DataType::F32; }), HasSubstr("bf16 and fp16 are accepted"));
   EXPECT_THAT(message([](auto &o) { o.tile.blockN = 48; }), HasSubstr("blockN 48; powers of two from 16 to 256"));
   EXPECT_THAT(message([](auto &o) { o.packedSequences = 3, o.batch = 2; }),
-              HasSubstr("3 packed sequences in a batch of 2; at least one is accepted, in a batch of 1"));
+              HasSubstr("3 packed sequences in a batch of 2; 1 to 2147483647 are accepted, in a batch of 1"));
   auto op = AllGatherAttention::create(world(), sharedJit(), smallTiles);
   ASSERT_OK(op);
   Buffer data = zeros(DataType::BF16, 4 * 140 * 32);

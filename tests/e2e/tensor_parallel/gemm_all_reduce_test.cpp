@@ -678,8 +678,8 @@ TEST_F(GemmAllReduceOperator, SeveralChunksNeedPlacesForAllCallsAtOnce) {
                                           {.maxRows = 96,
                                            .columns = 32,
                                            .form = AllReduceForm::TwoShot,
-                                           .chunks = 3,
                                            .tile = {.blockM = 32, .blockN = 32, .blockK = 32},
+                                           .chunks = 3,
                                            .concurrentCalls = calls});
     ASSERT_OK(op);
     EXPECT_THAT(op->planText(96), HasSubstr(fmt::format("chunks {}", chunks))) << sms << " SMs, " << calls << " calls";
