@@ -36,6 +36,14 @@ void addRowsToCaller(runtime::CallSequence &sequence, runtime::Lane lane, runtim
   sequence.copyToCaller(lane, std::move(copy), static_cast<uint64_t>(rows.first * rows.stride * elementBytes));
 }
 
+OperandPointers OperandPointers::orElse(const OperandPointers &others) const {
+  OperandPointers filled = *this;
+  for (size_t i = 0; i < numOperands; ++i)
+    if (!filled.pointers[i].address)
+      filled.pointers[i] = others.pointers[i];
+  return filled;
+}
+
 std::string_view toString(Operand operand) {
   switch (operand) {
   case Operand::A: return "a";
@@ -82,6 +90,7 @@ OperandLaunch::Names OperandLaunch::withEpilogue(Names names, const GemmEpilogue
 struct ProductPlan::State {
   std::string_view operation;
   OperandTypes types;
+  OperandPointers standIns;
   Parts parts;
 
   static Status setPointers(OperandLaunch &launch, const OperandPointers &operands) {
@@ -112,7 +121,7 @@ struct ProductPlan::State {
 
 Status ProductPlan::enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, runtime::Pointer result,
                             const EpilogueOperands &extras) {
-  const OperandPointers operands(a, b, result, extras);
+  const OperandPointers operands = OperandPointers(a, b, result, extras).orElse(state->standIns);
   DITRON_RETURN_IF_ERROR(verifyOperands(state->operation, state->types, operands));
   return state->enqueue(stream, operands);
 }
@@ -162,6 +171,14 @@ OperandPointers PlannedProduct::anyOperands(uint32_t rank) const {
   return operands;
 }
 
+OperandPointers PlannedProduct::standIns(uint32_t rank, int64_t rows) const {
+  OperandPointers found({}, {}, {}, {});
+  if (RowShards(rows, ownWorld->numRanks()).rowsOf(rank) == 0)
+    for (const Operand each : dealtOperands())
+      found.pointers[static_cast<size_t>(each)] = anyOperands(rank)[each];
+  return found;
+}
+
 KeptPlans<ProductPlan>::Key PlannedProduct::keyOf(const ProductShape &shape, const OperandPointers &operands) {
   KeptPlans<Plan>::Key key = {shape.rows, shape.size, shape.strides.a, shape.strides.b, shape.strides.c};
   for (const runtime::Pointer &operand : operands.pointers)
@@ -178,7 +195,8 @@ Expected<ProductPlan> PlannedProduct::makePlan(runtime::Rank &rank, const Operan
   else
     parts.sequence.setAgreedCall(agreed);
   Plan plan;
-  plan.state = std::make_shared<Plan::State>(Plan::State{operationName, types, std::move(parts)});
+  plan.state = std::make_shared<Plan::State>(
+      Plan::State{operationName, types, standIns(rank.id(), shape.rows), std::move(parts)});
   return plan;
 }
 
@@ -226,9 +244,9 @@ Status PlannedProduct::verifyOwnRank(const runtime::Rank &rank) const {
 Status PlannedProduct::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
                                runtime::Pointer result, int64_t rows, int64_t size, const EpilogueOperands &extras,
                                const RowStrides &strides) {
-  const OperandPointers operands(a, b, result, extras);
   DITRON_RETURN_IF_ERROR(verifyOwnRank(rank));
   DITRON_ASSIGN_OR_RETURN(const ProductShape shape, verifyShape({rows, size, strides}));
+  const OperandPointers operands = OperandPointers(a, b, result, extras).orElse(standIns(rank.id(), rows));
   DITRON_RETURN_IF_ERROR(verifyOperands(operationName, types, operands));
   auto describe = [&] {
     std::vector<int64_t> alignments;

@@ -32,6 +32,8 @@ struct OperandPointers {
       : pointers{a, b, result, extras.scalesA, extras.scalesB, extras.bias} {}
   runtime::Pointer operator[](Operand operand) const { return pointers[static_cast<size_t>(operand)]; }
   EpilogueOperands epilogue() const { return {pointers[3], pointers[4], pointers[5]}; }
+  /// With those of others where these are null.
+  OperandPointers orElse(const OperandPointers &others) const;
 };
 /// By Operand; none for what is not taken.
 using OperandTypes = std::array<std::optional<DataType>, numOperands>;
@@ -148,6 +150,8 @@ protected:
   /// A call with operands like these.
   virtual Expected<ProductPlan::Parts> makeParts(runtime::Rank &rank, const OperandPointers &operands,
                                                  const ProductShape &shape) = 0;
+  /// Operands whose rows are dealt out to the ranks: a rank that has none of them may give null.
+  virtual std::vector<Operand> dealtOperands() const { return {}; }
   /// What of a call's plan must be the same on all ranks.
   virtual std::string agreedPlan(const ProductShape &shape) const = 0;
 
@@ -164,6 +168,8 @@ private:
   /// The shape with all strides filled in; refuses what no call may have.
   Expected<ProductShape> verifyShape(const ProductShape &shape) const;
   OperandPointers anyOperands(uint32_t rank) const;
+  /// What stands for operands of which the rank has no rows; null for the others.
+  OperandPointers standIns(uint32_t rank, int64_t rows) const;
   Expected<Plan> recordedPlan(runtime::Rank &rank, int64_t rows, int64_t size, const RowStrides &strides);
   /// PlanAgreement::reach for a plan that could be made or not.
   Status agree(const runtime::Rank &rank, const Status &made, int64_t rows, int64_t size) const;

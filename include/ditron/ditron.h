@@ -980,7 +980,7 @@ typedef struct ditron_ring_attention_operands {
   const void *k, *v;      /* [batch, kv_heads, own tokens, head_dim] */
   void *out;              /* Result, like q. */
   float *lse;             /* Result [batch, heads, own tokens]: log-sum-exp, which the backward reads; null: not wanted. */
-  const int32_t *offsets; /* With packed_sequences, the same on all ranks: where each sequence begins among all tokens, at last their number. */
+  const int32_t *offsets; /* With packed_sequences, the same on all ranks: where each sequence begins among all tokens, at last their number; ascending from 0 to at most those of the call, which nobody checks. */
 } ditron_ring_attention_operands_t;
 
 typedef struct ditron_ring_attention_gradients {
@@ -1001,7 +1001,7 @@ DITRON_API void ditron_ring_attention_destroy(ditron_ring_attention_h attention)
 DITRON_API ditron_status_t ditron_ring_attention_section(ditron_ring_attention_h attention, uint32_t rank,
                                                          uint32_t part, int64_t tokens, int64_t *first, int64_t *count);
 /* Compiles and loads what calls with so many tokens in a sequence (on all ranks together) need on all ranks of this process, with lse or without. Every
- * rank prepares the same calls in the same order, before the first call anywhere. What was not prepared is prepared when it is called, which a capture refuses. */
+ * rank prepares the same calls in the same order. What was not prepared is prepared when it is called, which a capture refuses. */
 DITRON_API ditron_status_t ditron_ring_attention_prepare(ditron_ring_attention_h attention, int64_t tokens,
                                                          uint32_t with_lse);
 /* Enqueued on the stream's rank; it may be captured. Every rank makes the same sequence of calls, each behind the one before. A rank without tokens makes it

@@ -1,5 +1,7 @@
 """Attention on each rank by itself, forward and backward; AttentionDecode, with few queries over many keys, on each rank or over keys spread over the
 ranks; RingAttention, whose tokens are dealt out to the ranks; the layers TensorParallelAttention and SequenceParallelAttention. Tensors are contiguous; offsets, lengths and tables are int32, log-sum-exp, sinks and slopes float32."""
+from functools import partial
+
 from . import _native
 from ._collectives import _count
 from ._errors import InvalidArgumentError
@@ -131,10 +133,7 @@ class Attention(_Attention):
         def call(device, given):
             shape = self.shape(given, max_queries, max_keys)
             addresses = self.addresses(device, given, self.wanted(backward))
-            if prepares:
-                prepare(self.handle, shape, *addresses)
-            else:
-                enqueue(self.handle, device.stream(), shape, *addresses)
+            return partial(prepare, self.handle, shape, *addresses) if prepares else partial(enqueue, self.handle, device.stream(), shape, *addresses)
         self.spread(tensors, call, needed=("q", "k", "v", "out"))
 
 
@@ -191,7 +190,7 @@ class AttentionDecode(_Attention):
                                 "table": (batch, self.table_width)})
             addresses = self.addresses(device, given, (("q", self.type, None), ("k", self.type, None), ("v", self.type, None), ("out", self.type, None),
                                                        ("lse", "fp32", None), ("lengths", "i32", batch * self.queries), ("table", "i32", None)))
-            _native.attention_decode_enqueue(self.handle, device.stream(), batch, *addresses)
+            return partial(_native.attention_decode_enqueue, self.handle, device.stream(), batch, *addresses)
         self.spread({"q": q, "k": k, "v": v, "out": out, "lengths": lengths, "table": table, "lse": lse}, call,
                     needed=("q", "k", "v", "out", "lengths"))
         return out
@@ -212,7 +211,8 @@ class RingAttention(_Attention):
     makes the call too, with empty tensors.
 
     packed_sequences: the tokens are those of so many sequences one behind the other that do not see each other (batch is 1); `offsets` int32
-    [packed_sequences + 1], the same on all ranks, has where each begins among all tokens, at last their number, and is read on the device.
+    [packed_sequences + 1], the same on all ranks, has where each begins among all tokens, at last their number, and is read on the device: ascending from
+    0 to at most `tokens`, which nobody checks; results of others mean nothing.
     goes_round: keys go round the ranks even where memory for all of them is no more than that takes. lse [batch, heads, own tokens]. The gradients are
     the same bits every time."""
 
@@ -224,13 +224,15 @@ class RingAttention(_Attention):
         check_sizes(self.name, heads=heads, kv_heads=kv_heads or heads, head_dim=head_dim, max_tokens=max_tokens, batch=batch)
         check_sizes(self.name, least=0, packed_sequences=packed_sequences)
         self.batch, self.heads, self.kv_heads, self.head_dim = batch, heads, kv_heads or heads, head_dim
-        self.causal, self.packed_sequences = bool(causal), packed_sequences
+        self.causal, self.max_tokens, self.packed_sequences = bool(causal), max_tokens, packed_sequences
         super().__init__(world, _native.ring_attention_create, _native.ring_attention_destroy, BY_SIGNATURE[self.type].number, batch, heads, self.kv_heads,
                          head_dim, scale or 0.0, causal, max_tokens, packed_sequences, goes_round, backward)
 
     @staticmethod
     def sections_of(ranks, rank, tokens, causal):
         """(first, count) of each of the rank's one or two sections of the tokens of a sequence of so many."""
+        if not 0 <= rank < ranks or tokens < 0:
+            raise InvalidArgumentError(f"ring_attention: rank {rank}, {tokens} tokens; ranks from 0 to {ranks - 1} and 0 tokens and more are accepted")
         length = -(-tokens // (2 * ranks if causal else ranks))
         numbers = (rank, 2 * ranks - 1 - rank) if causal else (rank,)
         return [(min(number * length, tokens), max(min(tokens - number * length, length), 0)) for number in numbers]
@@ -261,17 +263,24 @@ class RingAttention(_Attention):
 
     def backward(self, q, k, v, out, lse, gradient, dq, dk, dv, tokens, *, offsets=None):
         """Results dq, dk and dv from the forward's operands and results, and the gradient of out."""
+        if lse is None:
+            raise InvalidArgumentError(f"{self.name}: lse is missing, which the forward call gives")
         self.run(_native.ring_attention_backward, dict(q=q, k=k, v=v, out=out, lse=lse, gradient=gradient, dq=dq, dk=dk, dv=dv, offsets=offsets), tokens)
         return dq, dk, dv
 
     def run(self, enqueue, tensors, tokens):
+        if not 1 <= tokens <= self.max_tokens:
+            raise InvalidArgumentError(f"{self.name}: {tokens} tokens; 1 to {self.max_tokens} (max_tokens) are accepted")
+        if self.packed_sequences and tensors["offsets"] is None:
+            raise InvalidArgumentError(f"{self.name}: offsets are missing, which say where each of {self.packed_sequences} sequences begins")
+
         def call(device, given):
             own = sum(count for _, count in self.sections(device.rank, tokens))
             queries, keys = ((self.batch, heads, own, self.head_dim) for heads in (self.heads, self.kv_heads))
             self.shaped(given, {**dict.fromkeys(("q", "out", "gradient", "dq"), queries), **dict.fromkeys(("k", "v", "dk", "dv"), keys),
                                 "lse": queries[:-1], "offsets": (self.packed_sequences + 1,)})
             types = {"lse": "fp32", "offsets": "i32"}
-            enqueue(self.handle, device.stream(), tokens, *self.addresses(device, given, [(word, types.get(word, self.type), None) for word in given]))
+            return partial(enqueue, self.handle, device.stream(), tokens, *self.addresses(device, given, [(word, types.get(word, self.type), None) for word in given]))
         self.spread(tensors, call, needed=[word for word in tensors if word not in ("lse", "offsets")])
 
 
@@ -386,7 +395,7 @@ class TensorParallelAttention(_Layer):
             addresses = self.addresses(device, given, (("x", self.type, None), ("y", self.type, own * self.hidden), ("keys", self.type, None),
                                                        ("values", self.type, None), ("lengths", "i32", None), ("offsets", "i32", None), ("table", "i32", None)))
             self.lend_weights(device)
-            _native.tensor_parallel_attention_enqueue(self.handle, device.stream(), count, batch, count if longest is None else longest, *addresses)
+            return partial(_native.tensor_parallel_attention_enqueue, self.handle, device.stream(), count, batch, count if longest is None else longest, *addresses)
         self.spread(tensors, call, needed=("x", "y", "lengths"))
 
 
@@ -473,5 +482,5 @@ class SequenceParallelAttention(_Layer):
             addresses = self.addresses(device, given, (("x", self.type, None), ("y", self.type, own * self.hidden), ("keys", self.type, None),
                                                        ("values", self.type, None), *((word, "i32", None) for word in ("table", "lengths", "places", "positions"))))
             self.lend_weights(device)
-            _native.sequence_parallel_attention_enqueue(self.handle, device.stream(), batch if tokens is None else tokens, tokens is None, *addresses)
+            return partial(_native.sequence_parallel_attention_enqueue, self.handle, device.stream(), batch if tokens is None else tokens, tokens is None, *addresses)
         self.spread(tensors, call, needed=("x", "y"))

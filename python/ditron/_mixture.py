@@ -1,5 +1,7 @@
 """Mixtures of experts: Routing and GroupedGemm on each rank by itself, ExpertParallel between ranks, and the layers TensorParallelMoe and
 ExpertParallelMoe. Tensors are contiguous, at multiples of 16 bytes; ids, offsets and what else counts is int32, scales and weights of tokens float32."""
+from functools import partial
+
 from . import _native
 from ._collectives import _count
 from ._errors import InvalidArgumentError
@@ -50,7 +52,7 @@ class Routing(NamedOperands):
         def call(device, given):
             tokens = rows_of(self.name, "logits", given["logits"], self.experts)
             slots = tokens * self.top_k
-            _native.routing_choose(self.handle, device.stream(), *self.addresses(device, given, (
+            return partial(_native.routing_choose, self.handle, device.stream(), *self.addresses(device, given, (
                 ("logits", "fp32", None), ("bias", "fp32", self.experts), ("ids", "i32", slots), ("weights", "fp32", slots))), tokens)
         self.spread({"logits": logits, "bias": bias, "ids": ids, "weights": weights}, call)
 
@@ -58,7 +60,7 @@ class Routing(NamedOperands):
         """Where the rows of each expert begin, the slot of each row, the row of each slot (-1: it has none)."""
         def call(device, given):
             slots = _count(given["ids"])
-            _native.routing_sort(self.handle, device.stream(), *self.addresses(device, given, (
+            return partial(_native.routing_sort, self.handle, device.stream(), *self.addresses(device, given, (
                 ("ids", "i32", None), ("offsets", "i32", self.experts + 1), ("slot_of_row", "i32", slots), ("row_of_slot", "i32", slots))),
                 rows_of(self.name, "ids", given["ids"], self.top_k))
         self.spread({"ids": ids, "offsets": offsets, "slot_of_row": slot_of_row, "row_of_slot": row_of_slot}, call)
@@ -67,7 +69,7 @@ class Routing(NamedOperands):
         """out[t] = the sum of the rows of token t's slots, times their weights (None: ones), in float32 in their order. Gives `out`."""
         def call(device, given):
             tokens = rows_of(self.name, "row_of_slot", given["row_of_slot"], self.top_k)
-            _native.routing_sum(self.handle, device.stream(), *self.addresses(device, given, (
+            return partial(_native.routing_sum, self.handle, device.stream(), *self.addresses(device, given, (
                 ("rows", self.type, None), ("row_of_slot", "i32", None), ("weights", "fp32", tokens * self.top_k),
                 ("out", self.type, tokens * self.hidden))), tokens)
         self.spread({"rows": rows, "row_of_slot": row_of_slot, "weights": weights, "out": out}, call)
@@ -106,7 +108,7 @@ class GroupedGemm(NamedOperands):
         wanted = (("a", operand, None), ("b", operand, self.experts * self.n * self.k), ("c", self.result, None), ("offsets", "i32", self.experts + 1),
                   ("slot_of_row", "i32", None), ("a_scale", "fp32", None), ("b_scale", "fp32", None))
         self.spread({"a": a, "b": b, "c": out, "offsets": offsets, "slot_of_row": slot_of_row, "a_scale": a_scale, "b_scale": b_scale},
-                    lambda device, given: _native.grouped_gemm_enqueue(self.handle, device.stream(), *self.addresses(device, given, wanted)))
+                    lambda device, given: partial(_native.grouped_gemm_enqueue, self.handle, device.stream(), *self.addresses(device, given, wanted)))
         return out
 
 
@@ -148,7 +150,7 @@ class ExpertParallel(NamedOperands):
                       ("rows", _FP8 if self.fp8 else self.type, self.max_rows * self.hidden),
                       ("scales", "fp32", self.max_rows * -(-self.hidden // 128)), ("offsets", "i32", self.experts // self.world.ranks + 1),
                       ("handle", "i32", self.handle_elements))
-            _native.expert_parallel_dispatch(self.handle, device.stream(), number, tokens, *self.addresses(device, given, wanted))
+            return partial(_native.expert_parallel_dispatch, self.handle, device.stream(), number, tokens, *self.addresses(device, given, wanted))
         self.spread({"x": x, "ids": ids, "weights": weights, "rows": rows, "scales": scales, "offsets": offsets, "handle": handle}, call)
 
     def combine(self, rows, out, handle, part="whole"):
@@ -159,7 +161,7 @@ class ExpertParallel(NamedOperands):
         def call(device, given):
             tokens = 0 if given["out"] is None else rows_of(self.name, "out", given["out"], self.hidden)
             wanted = (("rows", self.type, self.max_rows * self.hidden), ("out", self.type, None), ("handle", "i32", self.handle_elements))
-            _native.expert_parallel_combine(self.handle, device.stream(), number, tokens, *self.addresses(device, given, wanted))
+            return partial(_native.expert_parallel_combine, self.handle, device.stream(), number, tokens, *self.addresses(device, given, wanted))
         self.spread({"rows": rows, "out": out, "handle": handle}, call)
         return out
 
@@ -213,7 +215,7 @@ class _Layer(NamedOperands):
             tokens = rows_of(self.name, "x", given["x"], self.hidden)
             addresses = self.addresses(device, given, (("x", self.type, None), ("y", self.type, tokens * self.hidden)))
             self.lend_weights(device)
-            self.enqueue_call(self.handle, device.stream(), *addresses, tokens)
+            return partial(self.enqueue_call, self.handle, device.stream(), *addresses, tokens)
         self.spread({"x": x, "y": y}, call)
         return y
 
@@ -233,7 +235,7 @@ class _Layer(NamedOperands):
                       *((word, self.gradient, elements.get(word)) for word in words)]
             addresses = self.addresses(device, tensors, wanted)
             self.lend_weights(device)
-            self.backward_call(self.handle, device.stream(), tokens, *addresses)
+            return partial(self.backward_call, self.handle, device.stream(), tokens, *addresses)
         self.spread({"x": x, "dy": dy, "dx": dx, "gradients": gradients}, call)
         return dx
 

@@ -267,6 +267,9 @@ def _like_ring_attention(q, k, v, world, tokens, causal, scale, offsets, needs_g
     wanted = (q.shape[0], k.shape[1], q.shape[2], q.shape[3])
     torch._check(tuple(k.shape) == tuple(v.shape) == wanted,
                  lambda: f"ring_attention: k is {list(k.shape)} and v {list(v.shape)}; {list(wanted)} is accepted of both beside q {list(q.shape)}")
+    torch._check(tokens >= 1, lambda: f"ring_attention: {tokens} tokens; 1 and more are accepted")
+    torch._check(offsets is None or (offsets.dim() == 1 and offsets.numel() >= 2 and offsets.dtype == torch.int32),
+                 lambda: f"ring_attention: offsets are {offsets.dtype} {list(offsets.shape)}; int32 [sequences + 1] of 1 sequence and more is accepted")
     return q.new_empty(q.shape), q.new_empty(q.shape[:3], dtype=torch.float32)
 
 
@@ -287,11 +290,10 @@ def _like_ring_attention_backward(q, k, v, out, lse, gradient, world, tokens, ca
 def _attend_ring(world_name, call, tensors, offsets):
     world = _world(world_name)
     tensors = tuple(_dense(each.detach()) for each in tensors)  # results are dense
-    if offsets is not None and offsets.dtype != torch.int32:
-        raise InvalidArgumentError(f"ring_attention: offsets are {offsets.dtype}; int32 is accepted")
+    if offsets is not None:  # the sequences that it has not are empty ones behind the last
+        offsets = _dense(torch.cat([offsets, offsets[-1:].expand(call.sequences + 1 - offsets.numel())]))
     rank = world.rank_of(tensors[0])
-    world.collective(rank, call, lambda: _PreparedRing(weakref.proxy(world), call),
-                     lambda made: made.enqueue(rank, tensors, None if offsets is None else _dense(offsets)))
+    world.collective(rank, call, lambda: _PreparedRing(weakref.proxy(world), call), lambda made: made.enqueue(rank, tensors, offsets))
 
 
 def _rows_of_part(name, x, world):
@@ -599,15 +601,20 @@ class _RingCall(typing.NamedTuple):
 
     @classmethod
     def of(cls, q, k, tokens, causal, scale, offsets, needs_gradient, is_backward):
-        most = 1 << max(tokens - 1, 0).bit_length()  # one operator for sequences of about as many
-        named = (("batch", q.shape[0]), ("kv_heads", k.shape[1]), ("scale", scale), ("causal", causal),
-                 ("packed_sequences", 0 if offsets is None else offsets.numel() - 1), ("backward", needs_gradient))
+        rounded = lambda count: 1 << max(count - 1, 0).bit_length()  # one operator for about as many
+        most, sequences = rounded(tokens), 0 if offsets is None else rounded(offsets.numel() - 1)
+        named = (("batch", q.shape[0]), ("kv_heads", k.shape[1]), ("scale", scale), ("causal", causal), ("packed_sequences", sequences),
+                 ("backward", needs_gradient))
         return cls(tokens, (q.shape[1], q.shape[3], q.dtype, most, named), is_backward)
+
+    @property
+    def sequences(self):
+        return dict(self.options[-1])["packed_sequences"]
 
     def __str__(self):
         heads, head_dim, dtype, _, named = self.options
-        return (f"ring_attention{' (backward)' if self.is_backward else ''} of {heads} heads of {head_dim}, batch {named[0][1]}, {self.tokens} tokens, {dtype}, "
-                f"causal={named[3][1]}")
+        return (f"ring_attention{' (backward)' if self.is_backward else ''} of {heads} heads of {head_dim}, {self.tokens} tokens, {dtype}, "
+                + ", ".join(f"{word}={value}" for word, value in named))
 
 
 class _PreparedRing:

@@ -210,6 +210,23 @@ def test_ring_refusals(world):
     more = [np.zeros((1, 2, rows, 16), np.float16) for rows in (6, 5)]
     with pytest.raises(ditron.InvalidArgumentError, match="11 tokens; 1 to 10"):
         ring(more, more, more, more, 11)
+    for tokens in (0, -4):
+        with pytest.raises(ditron.InvalidArgumentError, match=f"{tokens} tokens; 1 to 10 .max_tokens. are accepted"):
+            ring(q, q, q, q, tokens)
+    for rank, tokens in ((2, 4), (-1, 4), (0, -1)):
+        with pytest.raises(ditron.InvalidArgumentError, match="ranks from 0 to 1 and 0 tokens and more are accepted"):
+            ring.sections(rank, tokens)
+    with pytest.raises(ditron.InvalidArgumentError, match="lse is missing"):
+        ring.backward(q, q, q, q, None, q, q, q, q, 4)
+    with pytest.raises(ditron.UnsupportedError, match="the scale nan; positive ones"):
+        ditron.RingAttention(world, 2, 16, np.float16, 10, scale=float("nan"))
+    with pytest.raises(ditron.InvalidArgumentError, match="offsets are missing, which say where each of 3 sequences begins"):
+        ditron.RingAttention(world, 2, 16, np.float16, 10, packed_sequences=3)(q, q, q, q, 4)
+    # What is wrong of the last rank only leaves the world as it was.
+    with pytest.raises(ditron.InvalidArgumentError, match="k is"):
+        ring(q, [q[0], q[1][:, :, :1]], q, q, 4)
+    ring(q, q, q, q, 4)
+    world.synchronize()
     with pytest.raises(ditron.InvalidArgumentError, match="`backward` of its options"):
         ring.prepare_backward(4)
     with pytest.raises(ditron.InvalidArgumentError, match=r"to be dealt out; \[..., 6, n\] is accepted"):

@@ -249,6 +249,43 @@ def test_attention(dtype, rows_first, compiled):
     ditron.World(2, target="sim").run(check_attention, getattr(torch, dtype), rows_first, compiled)
 
 
+def check_ring_of_packed_sequences(world):
+    """Other numbers of sequences and tokens share an operator."""
+    numbers = torch.Generator().manual_seed(3)
+    for tokens, ends in ((30, [0, 4, 4, 30]), (19, [0, 10, 15, 16, 17]), (30, [0, 1, 2, 30])):
+        given = [torch.randn(1, 2, tokens, 16, generator=numbers).half() for _ in range(3)]
+        own = [index for first, count in ditron.RingAttention.sections_of(world.ranks, world.rank, tokens, True) for index in range(first, first + count)]
+        found = ditron.torch.ring_attention(*(each[:, :, own] for each in given), world, tokens, causal=True, offsets=torch.tensor(ends, dtype=torch.int32))
+        expected = torch.zeros(given[0].shape)
+        for begin, end in zip(ends, ends[1:]):
+            part = [each[:, :, begin:end].float() for each in given]
+            expected[:, :, begin:end] = torch.nn.functional.scaled_dot_product_attention(*part, is_causal=True) if end > begin else 0
+        real = torch.tensor(own) < ends[-1]
+        close(found[:, :, real], expected[:, :, own][:, :, real])
+    assert len([key for key in world.collectives if key[0] is ditron.RingAttention]) == 1
+    for offsets in (torch.zeros(1, 3, dtype=torch.int32), torch.zeros(1, dtype=torch.int32), torch.zeros(3, dtype=torch.int64)):
+        with pytest.raises(RuntimeError, match="sequences . 1. of 1 sequence and more is accepted"):
+            ditron.torch.ring_attention(*given, world, 30, offsets=offsets)
+
+
+def test_ring_of_packed_sequences():
+    ditron.World(2, target="sim").run(check_ring_of_packed_sequences)
+
+
+def test_ranks_without_rows():
+    """Of which PyTorch's tensors are at no address."""
+    ranks = 4
+    with ditron.World(ranks, target="sim") as world:
+        ones = lambda *shape: torch.ones(shape, dtype=torch.float16)
+        out = [ones(rows, 16) for rows in (1, 1, 0, 0)]
+        ditron.GemmReduceScatter(world, 64, 16, 64, torch.float16)([ones(2, 16) for _ in range(ranks)], [ones(16, 16) for _ in range(ranks)], out, 2)
+        gathered = [ones(2, 16) for _ in range(ranks)]
+        gather = ditron.AllGatherGemm(world, 64, 64, 16, torch.float16)
+        gather([ones(rows, 16) for rows in (1, 1, 0, 0)], [ones(16, 16) for _ in range(ranks)], gathered, 2)
+        world.synchronize()
+        assert (out[0] == 64).all() and (out[1] == 64).all() and all((each == 16).all() for each in gathered)
+
+
 def check_ring_attention(world, dtype, causal, compiled):
     """Tokens dealt out to the ranks, with gradients, against PyTorch's own of all of them in fp32."""
     tokens = 21

@@ -6,6 +6,7 @@
 #include "ditron/ops/attention/Heads.h"
 #include "ditron/support/TargetName.h"
 
+#include <cmath>
 #include <fmt/format.h>
 #include <numbers>
 
@@ -46,7 +47,7 @@ Status verifyHeads(std::string_view operation, const HeadAttentionProblem &probl
                                                        {"tokens", problem.tokens, 1, mostTokens}}));
   DITRON_RETURN_IF_ERROR(verifyHeadGroups(operation, problem.heads, problem.kvHeads));
   DITRON_RETURN_IF_ERROR(verifyPlainHeadSize(operation, problem.headDim));
-  if (problem.scaleOfScores() <= 0)
+  if (!(problem.scaleOfScores() > 0 && std::isfinite(problem.scaleOfScores())))
     return unsupported(fmt::format("{}: the scale {}; positive ones are accepted", operation, problem.scaleOfScores()));
   return problem.tile.verify(operation);
 }

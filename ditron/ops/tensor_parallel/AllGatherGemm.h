@@ -95,6 +95,7 @@ private:
     return {optionValues.dtype, optionValues.maxRows,     size,
             optionValues.depth, optionValues.weightOrder, optionValues.epilogue};
   }
+  std::vector<Operand> dealtOperands() const override { return {Operand::A, Operand::ScalesA}; }
   runtime::Pointer anyBuffer(uint32_t rank) const override { return workspace.on(rank); }
   Expected<ProductPlan::Parts> makeParts(runtime::Rank &rank, const OperandPointers &operands,
                                          const ProductShape &shape) override;

@@ -104,6 +104,7 @@ private:
     return {optionValues.dtype,       optionValues.maxRows, optionValues.columns, size,
             optionValues.weightOrder, optionValues.epilogue};
   }
+  std::vector<Operand> dealtOperands() const override { return {Operand::Result}; }
   runtime::Pointer anyBuffer(uint32_t rank) const override {
     return ranks[rank]->partial.isValid() ? ranks[rank]->partial.pointer() : pushed->any(rank);
   }

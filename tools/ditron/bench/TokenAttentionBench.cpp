@@ -522,7 +522,8 @@ Status TokenAttentionBench::benchShape(const std::string &shape) {
 
 void addCommand(CLI::App &bench, CommandContext &context, bool isRing) {
   CLI::App *command =
-      isRing ? bench.add_subcommand("ring_attention", "Attention to the keys of all ranks, which go round them")
+      isRing ? bench.add_subcommand("ring_attention", "Attention to the keys of all ranks, which go round them or, "
+                                                      "where that takes no more memory, are gathered")
              : bench.add_subcommand("ag_attention", "Attention to the keys of all ranks, which come meanwhile");
   auto arguments = std::make_shared<TokenAttentionBenchOptions>();
   TokenAttentionBenchOptions &options = *arguments;

@@ -58,6 +58,10 @@ Status checkPlanHasPlaces(const OverlapRunOptions &options, std::string_view pla
     return refused(fmt::format("--chunks {}", options.chunks), "with --one-launch-rows 0 there are chunks");
   if (options.rowChunks > 0 && !isForm(Form::TwoShot) && !isForm(Form::Pushed))
     return refused(fmt::format("--row-chunks {}", options.rowChunks), "--form two_shot and --form pushed have chunks");
+  if (options.rowChunks > 0 && !fmt::format("{} ", plan).contains(fmt::format(" chunks {} ", options.rowChunks)))
+    return invalidArgument(fmt::format("--row-chunks {}: calls of {} rows are '{}': each rank's part of a chunk has at "
+                                       "least a row of tiles",
+                                       options.rowChunks, options.m, plan));
   if (options.exchangeBlocks > 0 && !isForm(Form::TwoShot))
     return refused(fmt::format("--exchange-blocks {}", options.exchangeBlocks), "--form two_shot has them");
   return Status::ok();
