@@ -278,7 +278,8 @@ def test_ranks_without_rows():
     with ditron.World(ranks, target="sim") as world:
         ones = lambda *shape: torch.ones(shape, dtype=torch.float16)
         out = [ones(rows, 16) for rows in (1, 1, 0, 0)]
-        ditron.GemmReduceScatter(world, 64, 16, 64, torch.float16)([ones(2, 16) for _ in range(ranks)], [ones(16, 16) for _ in range(ranks)], out, 2)
+        scatter = ditron.GemmReduceScatter(world, 64, 16, 64, torch.float16)
+        scatter([ones(2, 16) for _ in range(ranks)], [ones(16, 16) for _ in range(ranks)], out, 2)
         gathered = [ones(2, 16) for _ in range(ranks)]
         gather = ditron.AllGatherGemm(world, 64, 64, 16, torch.float16)
         gather([ones(rows, 16) for rows in (1, 1, 0, 0)], [ones(16, 16) for _ in range(ranks)], gathered, 2)

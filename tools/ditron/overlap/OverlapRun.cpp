@@ -58,7 +58,8 @@ Status checkPlanHasPlaces(const OverlapRunOptions &options, std::string_view pla
     return refused(fmt::format("--chunks {}", options.chunks), "with --one-launch-rows 0 there are chunks");
   if (options.rowChunks > 0 && !isForm(Form::TwoShot) && !isForm(Form::Pushed))
     return refused(fmt::format("--row-chunks {}", options.rowChunks), "--form two_shot and --form pushed have chunks");
-  if (options.rowChunks > 0 && !fmt::format("{} ", plan).contains(fmt::format(" chunks {} ", options.rowChunks)))
+  if (options.rowChunks > 0 &&
+      fmt::format("{} ", plan).find(fmt::format(" chunks {} ", options.rowChunks)) == std::string::npos)
     return invalidArgument(fmt::format("--row-chunks {}: calls of {} rows are '{}': each rank's part of a chunk has at "
                                        "least a row of tiles",
                                        options.rowChunks, options.m, plan));
