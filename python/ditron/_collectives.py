@@ -88,6 +88,7 @@ class Collective:
     def enqueue(self, rank, x, out, elements):
         """One rank's part of a call, on the rank's current stream."""
         device = self.world.device(rank)
+        device.keep((self,))
         pointers = pointer_of(x), pointer_of(out)
         for pointer in pointers:
             device.lend_tensor(pointer)

@@ -73,6 +73,7 @@ class Operator:
     def enqueue(self, plan, rank, tensors):
         """One rank's part of a call, on the rank's current stream: a, b, out, and the scales of a and b and the bias, or None."""
         device = self.world.device(rank)
+        device.keep((self,))
         words = []
         for tensor in tensors:
             if tensor is None:

@@ -31,6 +31,7 @@ class _Transfer:
 
     def at(self, rank, function):
         device = self.world.device(rank)
+        device.keep((self,))
         device.at_home(function, device) if device.is_elsewhere else function(device)
 
     def address(self, device, word, tensor, dtype):

@@ -52,7 +52,7 @@ class RankDevice(_device.Device):
             self.world.lent.append(_native.memory_adopt(self.context.handle, self.rank, address, size, None))
 
     def keep(self, owners):
-        """Tensors whose memory kernels of the rank may touch until the world is synchronised, also when the program has dropped them."""
+        """Tensors and operators whose memory kernels of the rank may touch until the world is synchronised, also when the program has dropped them."""
         if self.index is None:
             self.world.kept.extend(owners)
 

@@ -202,6 +202,18 @@ def test_ring_of_packed_sequences(world):
         np.testing.assert_allclose(found[:, :, real], ring.deal(wanted, rank, tokens)[:, :, real], atol=3e-3)
 
 
+def test_operators_are_kept(world):
+    """Until their calls have run, also where the program has dropped them."""
+    own, out = ([np.ones((1, 2, 4, 16), np.float16) for _ in range(RANKS)] for _ in range(2))
+    ditron.RingAttention(world, 2, 16, np.float16, 10)(own, own, own, out, 8)
+    flat, sums = ([np.ones(64, np.float16) for _ in range(RANKS)] for _ in range(2))
+    ditron.AllReduce(world, 64, np.float16)(flat, sums)
+    a, b, c = ([np.ones((4, 16), np.float16) for _ in range(RANKS)] for _ in range(3))
+    ditron.GemmAllReduce(world, 4, 4, 32, np.float16)(a, b, [each[:, :4].copy() for each in c])
+    world.synchronize()
+    assert all((each == 1).all() for each in out) and all((each == RANKS).all() for each in sums)
+
+
 def test_ring_refusals(world):
     ring = ditron.RingAttention(world, 2, 16, np.float16, 10)
     q = [np.zeros((1, 2, 2, 16), np.float16)] * RANKS

@@ -288,8 +288,7 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
   addPlantOption(command, run.fault);
   CLI::Option *unfused = command->add_flag("--unfused", arguments->unfused,
                                            "Communication before or after the whole GEMM, to compare with");
-  for (const char *other :
-       {"--plan", "--form", "--chunks", "--row-chunks", "--exchange-blocks", "--splits", "--one-launch-rows"})
+  for (const char *other : {"--plan", "--form", "--row-chunks", "--exchange-blocks", "--splits", "--one-launch-rows"})
     if (CLI::Option *option = command->get_option_no_throw(other))
       unfused->excludes(option);
   command->add_flag("--check", run.check, "Compare with a plain reference; a wrong result is an error");
