@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::string_view attentionName = "attention", decodeName = "attention of a decoder";
 
-/// Nothing of a size that is zero.
-std::optional<int64_t> unlessZero(int64_t value) { return value == 0 ? std::nullopt : std::optional(value); }
-std::optional<double> unlessZero(double value) { return value == 0 ? std::nullopt : std::optional(value); }
-
 /// An operand that may be absent.
 std::optional<runtime::Pointer> unlessNull(const void *address, DataType type) {
   return address ? std::optional(given(address, type)) : std::nullopt;

@@ -29,13 +29,11 @@ Expected<ops::TensorParallelAttentionOptions> toOptions(const ditron_tensor_para
   DITRON_ASSIGN_OR_RETURN(options.dtype, elementType(all.dtype, optionsName));
   options.hidden = all.hidden;
   options.heads = all.heads;
-  options.kvHeads = all.kv_heads == 0 ? all.heads : all.kv_heads;
+  options.kvHeads = unlessZero(all.kv_heads).value_or(all.heads);
   options.headDim = all.head_dim;
-  if (all.scale != 0)
-    options.scale = all.scale;
+  options.scale = unlessZero(all.scale);
   options.rotary = {.dim = all.rotary_dim, .interleaved = all.rotary_interleaved != 0};
-  if (all.norm_epsilon != 0)
-    options.normEpsilon = all.norm_epsilon;
+  options.normEpsilon = unlessZero(all.norm_epsilon);
   options.qkvBias = all.qkv_bias != 0;
   options.tokens = all.dealt ? ops::AttentionTokens::Dealt : ops::AttentionTokens::Replicated;
   options.maxTokens = all.max_tokens;
@@ -69,17 +67,15 @@ Expected<ops::SequenceParallelAttentionOptions> toOptions(const ditron_sequence_
   DITRON_RETURN_IF_ERROR(checkFlags(sequenceOptionsName,
                                     {{"not_causal", all.not_causal}, {"rotary_interleaved", all.rotary_interleaved}}));
   DITRON_ASSIGN_OR_RETURN(options.dtype, elementType(all.dtype, sequenceOptionsName));
-  options.batch = all.batch == 0 ? 1 : all.batch;
+  options.batch = unlessZero(all.batch).value_or(1);
   options.hidden = all.hidden;
   options.heads = all.heads;
-  options.kvHeads = all.kv_heads == 0 ? all.heads : all.kv_heads;
+  options.kvHeads = unlessZero(all.kv_heads).value_or(all.heads);
   options.headDim = all.head_dim;
   options.causal = all.not_causal == 0;
-  if (all.scale != 0)
-    options.scale = all.scale;
+  options.scale = unlessZero(all.scale);
   options.rotary = {.dim = all.rotary_dim, .interleaved = all.rotary_interleaved != 0};
-  if (all.norm_epsilon != 0)
-    options.normEpsilon = all.norm_epsilon;
+  options.normEpsilon = unlessZero(all.norm_epsilon);
   options.maxTokens = all.max_tokens;
   options.chunks = all.chunks;
   if (all.cache_batch == 0)

@@ -5,6 +5,7 @@
 #include "ditron/api/Handles.h"
 
 #include <fmt/format.h>
+#include <optional>
 
 namespace ditron::api {
 
@@ -12,6 +13,11 @@ namespace ditron::api {
 inline Expected<DataType> elementType(ditron_dtype_t dtype, std::string_view options) {
   DITRON_ASSIGN_OR_RETURN(const DataType type, toDataType(dtype, options));
   return type == DataType::I1 ? DataType::BF16 : type;
+}
+
+/// What an option says where zero stands for the default.
+template <typename Value> std::optional<Value> unlessZero(Value value) {
+  return value == 0 ? std::nullopt : std::optional(value);
 }
 
 /// Makes an operator with make(world, kernels) and puts it behind a handle.

@@ -21,16 +21,14 @@ Expected<ops::RingAttentionOptions> toOptions(const ditron_ring_attention_option
   DITRON_RETURN_IF_ERROR(
       checkFlags(type, {{"causal", all.causal}, {"goes_round", all.goes_round}, {"backward", all.backward}}));
   DITRON_ASSIGN_OR_RETURN(options.dtype, elementType(all.dtype, type));
-  options.batch = all.batch == 0 ? 1 : all.batch;
+  options.batch = unlessZero(all.batch).value_or(1);
   options.heads = all.heads;
-  options.kvHeads = all.kv_heads == 0 ? all.heads : all.kv_heads;
+  options.kvHeads = unlessZero(all.kv_heads).value_or(all.heads);
   options.headDim = all.head_dim;
   options.causal = all.causal != 0;
-  if (all.scale != 0)
-    options.scale = all.scale;
+  options.scale = unlessZero(all.scale);
   options.maxTokens = all.max_tokens;
-  if (all.packed_sequences != 0)
-    options.packedSequences = all.packed_sequences;
+  options.packedSequences = unlessZero(all.packed_sequences);
   if (all.goes_round)
     options.gather = false;
   return options;

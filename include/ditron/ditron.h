@@ -980,7 +980,9 @@ typedef struct ditron_ring_attention_operands {
   const void *k, *v;      /* [batch, kv_heads, own tokens, head_dim] */
   void *out;              /* Result, like q. */
   float *lse;             /* Result [batch, heads, own tokens]: log-sum-exp, which the backward reads; null: not wanted. */
-  const int32_t *offsets; /* With packed_sequences, the same on all ranks: where each sequence begins among all tokens, at last their number; ascending from 0 to at most those of the call, which nobody checks. */
+  /* With packed_sequences, the same on all ranks: where each sequence begins among all tokens, at last their number; ascending
+   * from 0 to at most those of the call, which nobody checks. */
+  const int32_t *offsets;
 } ditron_ring_attention_operands_t;
 
 typedef struct ditron_ring_attention_gradients {

@@ -21,7 +21,7 @@ bool gathersShards(const runtime::World &world, const RingAttentionOptions &opti
 Expected<RingAttention> RingAttention::create(runtime::World &world, runtime::KernelProvider &kernels,
                                               const RingAttentionOptions &options) {
   RingAttention op;
-  DITRON_RETURN_IF_ERROR(op.begin(operation, world, kernels, options));
+  DITRON_RETURN_IF_ERROR(op.take(operation, world, kernels, options));
   if (gathersShards(world, options)) {
     DITRON_ASSIGN_OR_RETURN(op.gathered, AllGatherAttention::create(world, kernels,
                                                                     {.batch = options.batch,

@@ -77,7 +77,7 @@ Expected<RingAttentionBackward> RingAttentionBackward::create(runtime::World &wo
                                                               const RingBackwardTiles &tiles) {
   constexpr int64_t widestHead = 128;
   RingAttentionBackward op;
-  DITRON_RETURN_IF_ERROR(op.begin(operation, world, kernels, options));
+  DITRON_RETURN_IF_ERROR(op.take(operation, world, kernels, options));
   if (options.headDim > widestHead)
     return unsupported(
         fmt::format("{}: heads of {} elements; up to {} are accepted", operation, options.headDim, widestHead));

@@ -8,8 +8,8 @@
 
 namespace ditron::ops {
 
-Status RingCalls::begin(std::string_view name, runtime::World &in, runtime::KernelProvider &provider,
-                        const RingAttentionOptions &options) {
+Status RingCalls::take(std::string_view name, runtime::World &in, runtime::KernelProvider &provider,
+                       const RingAttentionOptions &options) {
   operationName = name;
   world = &in;
   kernels = &provider;
@@ -17,22 +17,23 @@ Status RingCalls::begin(std::string_view name, runtime::World &in, runtime::Kern
   DITRON_RETURN_IF_ERROR(options.tile.verify(operationName));
   optionValues.tile = options.tile.chosen(options.headDim, provider.target());
   DITRON_RETURN_IF_ERROR(verifyHeads(operationName, heads()));
-  DITRON_RETURN_IF_ERROR(verifyPackedSequences(operationName, options.packedSequences, options.batch));
-  agreement = PlanAgreement(in, operationName);
-  callAgreement = std::make_shared<runtime::CallAgreement>(std::string(operationName), in.numRanks());
-  kept.resize(in.numRanks());
-  bounds.resize(in.numRanks());
-  for (uint32_t id : in.localRanks()) {
-    kept[id] = std::make_unique<KeptPlans<Plan>>();
-    if (options.packedSequences) {
-      DITRON_ASSIGN_OR_RETURN(bounds[id], SequenceBounds::create(in.rank(id), sections(options.maxTokens)));
-    }
-  }
-  return agreement.begin(in, fmt::format("{}, {} sequences, {}", options.causal ? "causal" : "whole", options.batch,
-                                         toString(options.schedule)));
+  return verifyPackedSequences(operationName, options.packedSequences, options.batch);
 }
 
 Status RingCalls::makeRing(std::string_view name, int64_t bytes) {
+  agreement = PlanAgreement(*world, operationName);
+  callAgreement = std::make_shared<runtime::CallAgreement>(std::string(operationName), world->numRanks());
+  kept.resize(world->numRanks());
+  bounds.resize(world->numRanks());
+  for (uint32_t id : world->localRanks()) {
+    kept[id] = std::make_unique<KeptPlans<Plan>>();
+    if (optionValues.packedSequences) {
+      DITRON_ASSIGN_OR_RETURN(bounds[id], SequenceBounds::create(world->rank(id), sections(optionValues.maxTokens)));
+    }
+  }
+  DITRON_RETURN_IF_ERROR(
+      agreement.begin(*world, fmt::format("{}, {} sequences, {}", optionValues.causal ? "causal" : "whole",
+                                          optionValues.batch, toString(optionValues.schedule))));
   DITRON_ASSIGN_OR_RETURN(ring, ShardRing::create(*world, *kernels, name, static_cast<uint64_t>(bytes)));
   return Status::ok();
 }

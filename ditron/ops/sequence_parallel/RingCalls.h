@@ -75,9 +75,9 @@ protected:
   RingCalls &operator=(RingCalls &&) = default;
 
   /// Checks options and takes them over; `operation`, a literal, begins messages.
-  Status begin(std::string_view operation, runtime::World &world, runtime::KernelProvider &kernels,
-               const RingAttentionOptions &options);
-  /// The operator's shards are of so many bytes in its largest call.
+  Status take(std::string_view operation, runtime::World &world, runtime::KernelProvider &kernels,
+              const RingAttentionOptions &options);
+  /// What calls need whose shards go round, of so many bytes in the largest one, on all ranks.
   Status makeRing(std::string_view name, int64_t bytes);
 
   virtual Expected<Plan> makePlan(runtime::Rank &rank, int64_t tokens, bool variant) const = 0;
