@@ -1,4 +1,6 @@
 """What operators have in common whose calls take tensors by name."""
+from functools import partial
+
 from ._collectives import _count
 from ._errors import InvalidArgumentError
 from ._tensors import is_tensor, type_name
@@ -15,31 +17,21 @@ class NamedOperands(_Transfer):
 
     def spread(self, given, call, needed=()):
         """call(device, tensors by name): of this process's rank, in world.run of this thread's, where the tensors are single ones, else of each
-        local rank with its own of lists. Those that are `needed` may not be None. It checks what it is given and returns what is to be called then: no rank's
-        call is made before those of all have been looked at, since a call that some ranks make and others do not ends the world."""
-        pending = []
-
+        local rank with its own of lists. Those that are `needed` may not be None. It checks what it is given and returns what is to be called then (at_each)."""
         def checked(device, given):
             for word in needed:
                 if given[word] is None:
                     raise InvalidArgumentError(f"{self.name}: {word} of rank {device.rank} is missing; where a rank has no rows, an empty tensor is accepted")
-            pending.append((device.rank, call(device, given)))
+            return call(device, given)
         if any(is_tensor(each) for each in given.values()):
-            self.at(self.world.rank, lambda device: checked(device, given))
-            self.make(pending)
+            self.at_each([(self.world.rank, partial(checked, given=given))])
             return
         ranks = self.world.local_ranks
         lists = {word: [None] * len(ranks) if each is None else list(each) for word, each in given.items()}
         for word, each in lists.items():
             if len(each) != len(ranks):
                 raise InvalidArgumentError(f"{self.name}: this process has {len(ranks)} ranks; {word} are {len(each)} tensors")
-        for place, rank in enumerate(ranks):
-            self.at(rank, lambda device: checked(device, {word: each[place] for word, each in lists.items()}))
-        self.make(pending)
-
-    def make(self, calls):
-        for rank, call in calls:
-            self.at(rank, lambda device: call())
+        self.at_each([(rank, partial(checked, given={word: each[place] for word, each in lists.items()})) for place, rank in enumerate(ranks)])
 
     def addresses(self, device, tensors, wanted):
         """Of tensors by name, of which wanted says (name, types, elements), in its order; 0 for None. elements: None for any number."""

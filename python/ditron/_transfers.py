@@ -1,5 +1,6 @@
 """Transfers whose sizes differ between the ranks of a world: AllToAllV, SendReceive; and the barrier on their streams."""
 import weakref
+from functools import partial
 
 from . import _device, _native
 from ._collectives import _count, _is_dense
@@ -33,6 +34,19 @@ class _Transfer:
         device = self.world.device(rank)
         device.keep((self,))
         device.at_home(function, device) if device.is_elsewhere else function(device)
+
+    def at_each(self, checks):
+        """Of pairs of a rank and check(device), which looks at what the rank is given and returns what is to be called then: no rank's call is made before those
+        of all have been looked at, since a call that some ranks make and others do not ends the world."""
+        if len(checks) == 1:
+            (rank, check), = checks
+            self.at(rank, lambda device: check(device)())
+            return
+        calls = []
+        for rank, check in checks:
+            self.at(rank, lambda device: calls.append((rank, check(device))))
+        for rank, call in calls:
+            self.at(rank, lambda device: call())
 
     def address(self, device, word, tensor, dtype):
         """Of a dense tensor of the type, which kernels of the device may touch from now on."""
@@ -80,18 +94,18 @@ class AllToAllV(_Transfer):
         """Lists of tensors by local rank, or single ones of this process's rank, in world.run of this thread's. Enqueued; gives `out`."""
         given = x, send_counts, send_offsets, out, receive_counts, receive_offsets
         if is_tensor(x):
-            self.at(self.world.rank, lambda device: self.enqueue(device, *given))
+            self.at(self.world.rank, lambda device: self.checked(device, given)())
             return out
         ranks = self.world.local_ranks
         for word, each in zip(("x", "send_counts", "send_offsets", "out", "receive_counts", "receive_offsets"), given):
             if len(each) != len(ranks):
                 raise InvalidArgumentError(f"{self.name}: this process has {len(ranks)} ranks; {word} are {len(each)} tensors")
-        for rank, tensors in zip(ranks, zip(*given)):
-            self.at(rank, lambda device: self.enqueue(device, *tensors))
+        self.at_each([(rank, partial(self.checked, tensors=tensors)) for rank, tensors in zip(ranks, zip(*given))])
         return out
 
-    def enqueue(self, device, x, send_counts, send_offsets, out, receive_counts, receive_offsets):
-        """One rank's part of a call, on the rank's current stream."""
+    def checked(self, device, tensors):
+        """What makes one rank's part of a call, on the rank's current stream."""
+        x, send_counts, send_offsets, out, receive_counts, receive_offsets = tensors
         words, addresses, rows = [], [], []
         for word, tensor in (("x", x), ("out", out)):
             count = _count(tensor)
@@ -104,7 +118,7 @@ class AllToAllV(_Transfer):
             if _count(tensor) != self.world.ranks:
                 raise InvalidArgumentError(f"{self.name}: {word} has {_count(tensor)} elements; {self.world.ranks} are accepted, one for each rank")
             words.append(self.address(device, word, tensor, "i64"))
-        _native.all_to_all_v_enqueue(self.handle, device.stream(), addresses[0], rows[0], words[0], words[1], addresses[1], rows[1], words[2], words[3])
+        return partial(_native.all_to_all_v_enqueue, self.handle, device.stream(), addresses[0], rows[0], words[0], words[1], addresses[1], rows[1], words[2], words[3])
 
     def check(self):
         """Waits for the work of all ranks of this process; InvalidArgumentError for the first size since the last check that could not be."""

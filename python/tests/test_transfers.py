@@ -67,6 +67,20 @@ def test_all_to_all_v_in_threads_and_what_is_wrong(world):
             call()
 
 
+def test_what_is_wrong_of_the_last_rank_leaves_the_world_as_it_was(world):
+    """No rank's call is made before those of all have been looked at."""
+    rows = lambda last, kind=np.float32: [np.ones(RANKS, np.float32) for _ in range(RANKS - 1)] + [np.ones(last, kind)]
+    words = lambda: [np.ones(RANKS, np.int64) for _ in range(RANKS)]
+    offsets = lambda: [np.arange(RANKS, dtype=np.int64) for _ in range(RANKS)]
+    exchange = ditron.AllToAllV(world, 4, np.float32)
+    with pytest.raises(ditron.InvalidArgumentError, match="x is of type float64"):
+        exchange(rows(RANKS, np.float64), words(), offsets(), rows(RANKS), words(), offsets())
+    out = [np.zeros(RANKS, np.float32) for _ in range(RANKS)]
+    exchange(rows(RANKS), words(), offsets(), out, words(), offsets())
+    world.synchronize()
+    assert all((each == 1).all() for each in out)
+
+
 class _nothing:
     def __enter__(self):
         return self
