@@ -72,7 +72,6 @@ void KernelTest::start(uint32_t ranks, const WorldOptions &options) {
   WorldOptions adapted = options;
   if (!isSimulated()) {
     adapted.trace = false;
-    adapted.waitLimitSeconds = std::min(options.waitLimitSeconds, 3.0);
     adapted.timeLimitSeconds = 20;
     // A GPU's context is made with the first world on it and goes with the last, which takes longer than most tests: keep one.
     static const auto *kept = new Expected<std::unique_ptr<World>>(World::local(ranksOnTarget(64), targetUnderTest()));

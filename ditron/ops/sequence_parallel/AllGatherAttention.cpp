@@ -129,11 +129,11 @@ KernelCall AllGatherAttention::attentionCall(const runtime::Rank &rank, int64_t 
   return call;
 }
 
-/// A copy, and the signal behind it, takes 2.4 us beside its bytes (2 x H200: 1024 tokens in 8 pieces 79.5 us, without the exchange 22.3), so pieces are not small.
+/// A copy, and the signal behind it, takes 2.4 us beside its bytes, so pieces are not small (docs/ops/sequence_parallel.md, "How many pieces").
 uint32_t AllGatherAttention::piecesOf(int64_t tokens) const {
   if (optionValues.pieces > 0)
     return mostPieces;
-  constexpr int64_t leastBytes = 1 << 20; // of K
+  constexpr int64_t leastBytes = 2 << 20; // of K
   const int64_t bytes =
       keyHeads() * stageRows(tokens) * optionValues.headDim * static_cast<int64_t>(sizeOf(optionValues.dtype));
   return piecesOfHeads(keyHeads(), std::clamp<int64_t>(bytes / leastBytes, 1, mostPieces));

@@ -36,7 +36,7 @@ struct AllGatherAttentionOptions {
   int64_t maxTokens = 0;                      ///< Of a sequence, on all ranks together, in any call.
   /// Tokens are those of so many sequences one behind the other (SequenceBounds); batch is 1.
   std::optional<int64_t> packedSequences = std::nullopt;
-  /// Signals for a rank's heads of K and V: attention to the first ones begins when they are there. Divides batch * kvHeads; 0: up to 8, of at least 1 MiB of K each.
+  /// Signals for a rank's heads of K and V: attention to the first ones begins when they are there. Divides batch * kvHeads; 0: up to 8, of at least 2 MiB of K each.
   uint32_t pieces = 0;
   Schedule schedule = Schedule::Overlapped; ///< Unfused: attention behind all copies, to compare with.
   HeadAttentionTile tile = {};
