@@ -179,24 +179,29 @@ Expected<runtime::Pointer> checkTensor(const ditron_plan &plan, const ditron_ten
   return runtime::Pointer{given->address, *type};
 }
 
-Status enqueue(ditron_plan &plan, runtime::Stream &stream, const ditron_tensor_t *a, const ditron_tensor_t *b,
-               const ditron_tensor_t *c, const ditron_epilogue_tensors_t &extras) {
-  const Shapes &shapes = plan.shapes[stream.rank()];
+struct Operands {
+  runtime::Pointer a, b, c;
+  ops::EpilogueOperands epilogue;
+};
+
+/// Of tensors that are as the plan takes them on the rank.
+Expected<Operands> checkOperands(const ditron_plan &plan, uint32_t rank, const ditron_tensor_t *a,
+                                 const ditron_tensor_t *b, const ditron_tensor_t *c,
+                                 const ditron_epilogue_tensors_t &extras) {
+  const Shapes &shapes = plan.shapes[rank];
   auto type = [&](ops::Operand operand) { return plan.types[static_cast<size_t>(operand)]; };
   using ops::Operand;
-  DITRON_ASSIGN_OR_RETURN(const runtime::Pointer aPointer,
-                          checkTensor(plan, a, "a", type(Operand::A), shapes.a, plan.strides.a));
-  DITRON_ASSIGN_OR_RETURN(const runtime::Pointer bPointer,
-                          checkTensor(plan, b, "b", type(Operand::B), shapes.b, plan.strides.b));
-  DITRON_ASSIGN_OR_RETURN(const runtime::Pointer cPointer,
-                          checkTensor(plan, c, "c", type(Operand::Result), shapes.c, plan.strides.c));
-  ops::EpilogueOperands given;
-  DITRON_ASSIGN_OR_RETURN(given.scalesA,
+  Operands found;
+  DITRON_ASSIGN_OR_RETURN(found.a, checkTensor(plan, a, "a", type(Operand::A), shapes.a, plan.strides.a));
+  DITRON_ASSIGN_OR_RETURN(found.b, checkTensor(plan, b, "b", type(Operand::B), shapes.b, plan.strides.b));
+  DITRON_ASSIGN_OR_RETURN(found.c, checkTensor(plan, c, "c", type(Operand::Result), shapes.c, plan.strides.c));
+  DITRON_ASSIGN_OR_RETURN(found.epilogue.scalesA,
                           checkTensor(plan, extras.scales_a, "scales_a", type(Operand::ScalesA), shapes.scalesA, 1));
-  DITRON_ASSIGN_OR_RETURN(given.scalesB,
+  DITRON_ASSIGN_OR_RETURN(found.epilogue.scalesB,
                           checkTensor(plan, extras.scales_b, "scales_b", type(Operand::ScalesB), shapes.scalesB, 1));
-  DITRON_ASSIGN_OR_RETURN(given.bias, checkTensor(plan, extras.bias, "bias", type(Operand::Bias), shapes.bias, 1));
-  return plan.ranks[stream.rank()].enqueue(stream, aPointer, bPointer, cPointer, given);
+  DITRON_ASSIGN_OR_RETURN(found.epilogue.bias,
+                          checkTensor(plan, extras.bias, "bias", type(Operand::Bias), shapes.bias, 1));
+  return found;
 }
 
 Expected<std::unique_ptr<ditron_plan>> makePlan(const std::shared_ptr<Operator> &op,
@@ -248,15 +253,25 @@ Status prepare(ditron_operator_h op, const ditron_plan_options_t &options, ditro
   return Status::ok();
 }
 
+/// Of a call that may be made.
+Expected<Operands> checkCall(ditron_plan_h plan, ditron_stream_h stream, const ditron_tensor_t *a,
+                             const ditron_tensor_t *b, const ditron_tensor_t *c,
+                             const ditron_epilogue_tensors_t &extras) {
+  if (!plan || !stream)
+    return invalidArgument(plan ? "the stream is null" : "the plan is null");
+  DITRON_RETURN_IF_ERROR(checkUsable(*plan->op->context, plan->op->world, "plan"));
+  if (stream->world != plan->op->world)
+    return invalidArgument("the plan and the stream are of different contexts, or of different runs of one");
+  return checkOperands(*plan, stream->stream.rank(), a, b, c, extras);
+}
+
 ditron_status_t enqueueOn(ditron_plan_h plan, ditron_stream_h stream, const ditron_tensor_t *a,
                           const ditron_tensor_t *b, const ditron_tensor_t *c, const ditron_epilogue_tensors_t &extras) {
-  if (!plan || !stream)
-    return report(invalidArgument(plan ? "the stream is null" : "the plan is null"));
-  if (Status usable = checkUsable(*plan->op->context, plan->op->world, "plan"); !usable.isOk())
-    return report(usable);
-  if (stream->world != plan->op->world)
-    return report(invalidArgument("the plan and the stream are of different contexts, or of different runs of one"));
-  return report(enqueue(*plan, stream->stream, a, b, c, extras));
+  const Expected<Operands> found = checkCall(plan, stream, a, b, c, extras);
+  if (!found.isOk())
+    return report(found.status());
+  runtime::Stream &on = stream->stream;
+  return report(plan->ranks[on.rank()].enqueue(on, found->a, found->b, found->c, found->epilogue));
 }
 
 } // namespace
@@ -318,6 +333,15 @@ ditron_status_t ditron_plan_enqueue_with(ditron_plan_h plan, ditron_stream_h str
                                          const ditron_epilogue_tensors_t *epilogue) {
   Expected<ditron_epilogue_tensors_t> extras = readStruct(epilogue, "ditron_epilogue_tensors_t");
   return extras.isOk() ? enqueueOn(plan, stream, a, b, c, *extras) : report(extras.status());
+}
+
+ditron_status_t ditron_plan_check_with(ditron_plan_h plan, ditron_stream_h stream, const ditron_tensor_t *a,
+                                       const ditron_tensor_t *b, const ditron_tensor_t *c,
+                                       const ditron_epilogue_tensors_t *epilogue) {
+  return guarded([&]() -> Status {
+    DITRON_ASSIGN_OR_RETURN(const ditron_epilogue_tensors_t extras, readStruct(epilogue, "ditron_epilogue_tensors_t"));
+    return checkCall(plan, stream, a, b, c, extras).status();
+  });
 }
 
 } // extern "C"

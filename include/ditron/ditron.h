@@ -497,6 +497,11 @@ typedef struct ditron_epilogue_tensors {
 DITRON_API ditron_status_t ditron_plan_enqueue_with(ditron_plan_h plan, ditron_stream_h stream, const ditron_tensor_t *a,
                                                     const ditron_tensor_t *b, const ditron_tensor_t *c,
                                                     const ditron_epilogue_tensors_t *epilogue);
+/* Whether ditron_plan_enqueue_with would take these tensors on the stream's rank; nothing is enqueued. For who makes the calls of several ranks: look at
+ * all of them first, since a call that some ranks make and others do not leaves those waiting. */
+DITRON_API ditron_status_t ditron_plan_check_with(ditron_plan_h plan, ditron_stream_h stream, const ditron_tensor_t *a,
+                                                  const ditron_tensor_t *b, const ditron_tensor_t *c,
+                                                  const ditron_epilogue_tensors_t *epilogue);
 
 /*===- Collectives --------------------------------------------------------------------------------------------------===*/
 

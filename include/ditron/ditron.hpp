@@ -413,6 +413,20 @@ public:
   };
   Status enqueue(Stream &stream, const TensorView &a, const TensorView &b, const TensorView &c,
                  const Epilogue &epilogue) {
+    return with(ditron_plan_enqueue_with, stream, a, b, c, epilogue);
+  }
+  /// Whether `enqueue` would take these tensors on the stream's rank. For who makes the calls of several ranks: look at all of them first, since a call
+  /// that some ranks make and others do not leaves those waiting.
+  Status check(Stream &stream, const TensorView &a, const TensorView &b, const TensorView &c,
+               const Epilogue &epilogue) {
+    return with(ditron_plan_check_with, stream, a, b, c, epilogue);
+  }
+  /// Rows of the gathered or scattered matrix that the rank holds; GEMM+AllReduce: all of them.
+  int64_t rows(uint32_t rank) const { return ditron_plan_rows(handle, rank); }
+
+private:
+  Status with(decltype(ditron_plan_enqueue_with) *function, Stream &stream, const TensorView &a, const TensorView &b,
+              const TensorView &c, const Epilogue &epilogue) {
     const ditron_tensor_t rawA = a.raw(), rawB = b.raw(), rawC = c.raw();
     ditron_tensor_t raw[3];
     const ditron_tensor_t *given[3] = {};
@@ -427,10 +441,8 @@ public:
     tensors.scales_a = given[0];
     tensors.scales_b = given[1];
     tensors.bias = given[2];
-    return Status::of(ditron_plan_enqueue_with(handle, stream.get(), &rawA, &rawB, &rawC, &tensors));
+    return Status::of(function(handle, stream.get(), &rawA, &rawB, &rawC, &tensors));
   }
-  /// Rows of the gathered or scattered matrix that the rank holds; GEMM+AllReduce: all of them.
-  int64_t rows(uint32_t rank) const { return ditron_plan_rows(handle, rank); }
 };
 
 /// AllGather+GEMM, GEMM+ReduceScatter or GEMM+AllReduce over all ranks of a context.

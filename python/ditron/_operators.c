@@ -63,7 +63,7 @@ static PyObject *plan_rows(PyObject *self, PyObject *args) {
 
 /* Each matrix: (address, dtype, rows, columns, row stride, column stride). Then the scales of A and of B and the bias, if any are given, as
  * (address, dtype, elements); address 0: none. */
-static PyObject *plan_enqueue(PyObject *self, PyObject *args) {
+static PyObject *plan_call(PyObject *args, __typeof__(ditron_plan_enqueue_with) *function) {
   unsigned long long plan, stream, address[3], vector[3] = {0};
   int dtype[3], vector_dtype[3];
   long long sizes[3][4], elements[3];
@@ -102,10 +102,13 @@ static PyObject *plan_enqueue(PyObject *self, PyObject *args) {
   epilogue.scales_a = given[0];
   epilogue.scales_b = given[1];
   epilogue.bias = given[2];
-  CHECK_UNLOCKED(
-      ditron.plan_enqueue_with(handle(plan), handle(stream), &tensors[0], &tensors[1], &tensors[2], &epilogue));
+  CHECK_UNLOCKED(function(handle(plan), handle(stream), &tensors[0], &tensors[1], &tensors[2], &epilogue));
   Py_RETURN_NONE;
 }
+
+static PyObject *plan_enqueue(PyObject *self, PyObject *args) { return plan_call(args, ditron.plan_enqueue_with); }
+
+static PyObject *plan_check(PyObject *self, PyObject *args) { return plan_call(args, ditron.plan_check_with); }
 
 static PyObject *collective_create(PyObject *self, PyObject *args) {
   unsigned long long context;
@@ -307,7 +310,7 @@ static PyObject *barrier_enqueue(PyObject *self, PyObject *args) {
 
 int add_operators(PyObject *module) {
   static PyMethodDef methods[] = {METHOD(operator_create) METHOD(operator_destroy) METHOD(operator_prepare)
-                                      METHOD(plan_destroy) METHOD(plan_rows) METHOD(plan_enqueue) METHOD(collective_create)
+                                      METHOD(plan_destroy) METHOD(plan_rows) METHOD(plan_enqueue) METHOD(plan_check) METHOD(collective_create)
                                       METHOD(collective_destroy) METHOD(collective_prepare) METHOD(collective_enqueue)
                                       METHOD(all_to_all_v_create) METHOD(all_to_all_v_destroy) METHOD(all_to_all_v_prepare)
                                       METHOD(all_to_all_v_enqueue) METHOD(all_to_all_v_check) METHOD(send_receive_create)

@@ -66,11 +66,15 @@ class Operator:
         n, k = tuple(b[0].shape) if self.weight_transposed else tuple(b[0].shape)[::-1]
         strides = tuple(max(row_stride(tensor) for tensor in tensors) for tensors in lists[:3])
         plan = self.prepare(m if m is not None else self.whole_rows(a, out), n, k, strides)
-        for rank, tensors in zip(ranks, zip(*lists)):
-            self.enqueue(plan, rank, tensors)
+        calls = [self.arguments(plan, rank, tensors) for rank, tensors in zip(ranks, zip(*lists))]
+        # A call that some ranks make and others do not ends the world.
+        for call in calls if len(calls) > 1 else ():
+            _native.plan_check(*call)
+        for call in calls:
+            _native.plan_enqueue(*call)
         return out
 
-    def enqueue(self, plan, rank, tensors):
+    def arguments(self, plan, rank, tensors):
         """One rank's part of a call, on the rank's current stream: a, b, out, and the scales of a and b and the bias, or None."""
         device = self.world.device(rank)
         device.keep((self,))
@@ -86,7 +90,7 @@ class Operator:
                 words.append((pointer.address, number, *tensor.shape, *element_strides(tensor)))
             else:
                 words.append((pointer.address, number, elements_of(tensor)))
-        _native.plan_enqueue(plan, device.stream(), *words)
+        return plan, device.stream(), *words
 
 
 class AllGatherGemm(Operator):

@@ -96,6 +96,22 @@ def test_gemm_reduce_scatter():
     np.testing.assert_allclose(np.concatenate(out), sum(x @ w.T for x, w in zip(a, b)), rtol=1e-2, atol=5e-2)
 
 
+@pytest.mark.parametrize("make", [ditron.AllGatherGemm, ditron.GemmReduceScatter, ditron.GemmAllReduce])
+def test_what_one_rank_is_refused_no_rank_calls(make):
+    ranks, m, n, k = 3, 6, 32, 16
+    a = [np.ones((2 if make is ditron.AllGatherGemm else m, k), np.float32) for _ in range(ranks)]
+    b = [np.ones((n, k), np.float32) for _ in range(ranks)]
+    out = [np.zeros((2 if make is ditron.GemmReduceScatter else m, n), np.float32) for _ in range(ranks)]
+    with ditron.World(ranks, target="sim") as world:
+        operator = make(world, m, n, k, np.float32)
+        for refused, message in ((np.ones(b[0].shape, np.float16), "tensor b is of type fp16; the operator takes fp32"), (np.ones((n, k + 8), np.float32), "tensor b has shape")):
+            with pytest.raises(ditron.InvalidArgumentError, match=message):
+                operator(a, [*b[:-1], refused], out, m)
+        operator(a, b, out, m)
+        world.synchronize()
+    assert all((each == (k if make is ditron.AllGatherGemm else k * ranks)).all() for each in out)
+
+
 def test_scales_bias_activation_and_padded_rows():
     ranks, m, n, k = 2, 33, 24, 40
     numbers = np.random.default_rng(2)

@@ -1,5 +1,6 @@
 //===- operators_test.cpp - The operators through the C interface -----------------------------------------------------===//
 #include "ditron/api/test/ApiTest.h"
+#include "ditron/api/test/CppRanks.h"
 
 #include <algorithm>
 #include <utility>
@@ -305,8 +306,12 @@ TEST_F(ApiOperator, ScalesBiasActivationAndPaddedRows) {
     EXPECT_EQ(ditron_plan_enqueue_with(plan, stream, &aTensor, &bTensor, &cTensor, &epilogue), DITRON_INVALID_ARGUMENT);
     EXPECT_THAT(lastMessage(), HasSubstr("tensor bias: is null"));
     epilogue.bias = &biasTensor;
-    EXPECT_EQ(ditron_plan_enqueue_with(plan, stream, &aTensor, &bTensor, &denseC, &epilogue), DITRON_INVALID_ARGUMENT);
-    EXPECT_THAT(lastMessage(), HasSubstr("tensor c has strides [24, 1]; accepted are [32, 1]"));
+    for (auto *call : {ditron_plan_check_with, ditron_plan_enqueue_with}) {
+      EXPECT_EQ(call(plan, stream, &aTensor, &bTensor, &denseC, &epilogue), DITRON_INVALID_ARGUMENT);
+      EXPECT_THAT(lastMessage(), HasSubstr("tensor c has strides [24, 1]; accepted are [32, 1]"));
+    }
+    // Nothing is enqueued: else this rank would make two calls, the second of which the other one does not.
+    ASSERT_DONE(ditron_plan_check_with(plan, stream, &aTensor, &bTensor, &cTensor, &epilogue));
     ASSERT_DONE(ditron_plan_enqueue_with(plan, stream, &aTensor, &bTensor, &cTensor, &epilogue));
   }
   ASSERT_DONE(ditron_context_synchronize(context));
@@ -344,6 +349,51 @@ TEST_F(ApiOperator, WrongEpiloguesAreRefused) {
   options.bias_dtype = DITRON_I32;
   EXPECT_EQ(ditron_operator_create(context, &options, &op), DITRON_UNSUPPORTED);
   EXPECT_THAT(lastMessage(), HasSubstr("a bias of type i32; bf16, fp16 and fp32 are accepted"));
+}
+
+class CppOperators : public CppRanks {};
+
+TEST_F(CppOperators, WhatOneRankIsRefusedNoRankNeedCall) {
+  constexpr int64_t m = 6, n = 16, k = 8;
+  ditron_operator_options_t options;
+  DITRON_INIT(options);
+  options.kind = DITRON_GEMM_ALL_REDUCE;
+  options.dtype = DITRON_F32;
+  options.bias_dtype = DITRON_F32;
+  options.m = m;
+  options.n = n;
+  options.k = k;
+  Operator op = context->createOperator(options).value();
+  Plan plan = op.prepare(m, n, k).value();
+  std::vector<float> a[ranks], b[ranks], c[ranks], bias[ranks];
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    a[rank].assign(m * k, 1);
+    b[rank].assign(k * n, static_cast<float>(rank + 1));
+    c[rank].assign(m * n, -1);
+    bias[rank].assign(n, 0.5f);
+    for (std::vector<float> *each : {&a[rank], &b[rank], &c[rank], &bias[rank]})
+      lend(rank, *each);
+  }
+  const auto viewsOf = [&](uint32_t rank, int64_t columns) {
+    return std::tuple(TensorView(a[rank].data(), DITRON_F32, {m, k}), TensorView(b[rank].data(), DITRON_F32, {k, n}),
+                      TensorView(c[rank].data(), DITRON_F32, {m, n}),
+                      TensorView(bias[rank].data(), DITRON_F32, {columns}));
+  };
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    const auto [aView, bView, cView, wrong] = viewsOf(rank, n - 1);
+    EXPECT_THAT(plan.check(streams[rank], aView, bView, cView, {nullptr, nullptr, &wrong}).message(),
+                HasSubstr("tensor bias has shape [15]"));
+    EXPECT_THAT(plan.check(streams[rank], aView, bView, cView, {}).message(), HasSubstr("tensor bias: is null"));
+  }
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    const auto [aView, bView, cView, biasView] = viewsOf(rank, n);
+    const Plan::Epilogue epilogue = {nullptr, nullptr, &biasView};
+    EXPECT_TRUE(plan.check(streams[rank], aView, bView, cView, epilogue).ok());
+    ASSERT_TRUE(plan.enqueue(streams[rank], aView, bView, cView, epilogue).ok());
+  }
+  ASSERT_TRUE(context->synchronize().ok());
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    EXPECT_EQ(c[rank], std::vector<float>(m * n, k * 3 + 0.5f)); // rank 0's bias, once
 }
 
 } // namespace
