@@ -7,6 +7,7 @@
 #include "base/VisibleGpus.h"
 #include "base/WorldText.h"
 #include "bench/BenchPage.h"
+#include "bench/KernelBench.h"
 #include "overlap/OverlapCommands.h"
 #include "overlap/OverlapRun.h"
 
@@ -89,7 +90,7 @@ Status runBench(BenchArguments &arguments) {
     run.tile = arguments.tile;
   run.schedule = arguments.unfused ? ops::Schedule::Unfused : ops::Schedule::Overlapped;
   run.form = *ops::parseAllReduceForm(arguments.form);
-  run.precision = arguments.precision == "ieee" ? ops::MultiplyPrecision::Ieee : ops::MultiplyPrecision::Tf32;
+  DITRON_ASSIGN_OR_RETURN(run.precision, parsePrecision(arguments.precision, run.dtype));
   seeOnlyGpusOf(run.target, run.ranks);
   DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(run.target));
   run.target = target.text;

@@ -75,6 +75,7 @@ private:
 
   const GemmBenchOptions &gemm;
   ops::Scaling scaling = ops::Scaling::None;
+  ops::MultiplyPrecision precision = ops::MultiplyPrecision::Tf32;
   DataType resultType = DataType::BF16;
   std::optional<NormalData> data;
   std::unique_ptr<VendorGemm> peer;
@@ -96,6 +97,7 @@ Status GemmBench::run(const Knobs &knobs) {
     DITRON_RETURN_IF_ERROR(ops::parseGemmPlan(plan, ops::GemmPlan()).status().withContext("--plan"));
   DITRON_RETURN_IF_ERROR(start(knobs));
   DITRON_RETURN_IF_ERROR(readScales());
+  DITRON_ASSIGN_OR_RETURN(precision, parsePrecision(gemm.precision, dtype));
   data.emplace(dtype, gemm.seed);
   if (gemm.peer != "none" && !simulated()) {
     Expected<std::unique_ptr<VendorGemm>> opened =
@@ -206,7 +208,7 @@ ops::GemmProblem GemmBench::problemOf(const std::vector<int64_t> &sizes) const {
           .dtype = dtype,
           .resultType = resultType,
           .order = gemm.order == "nk" ? ops::MatrixOrder::Transposed : ops::MatrixOrder::Plain,
-          .precision = gemm.precision == "ieee" ? ops::MultiplyPrecision::Ieee : ops::MultiplyPrecision::Tf32,
+          .precision = precision,
           .epilogue = {scaling, scaling, std::nullopt, ops::Activation::None}};
 }
 

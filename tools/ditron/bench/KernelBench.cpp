@@ -108,6 +108,15 @@ Expected<std::vector<int64_t>> parseShape(const std::string &text, size_t count,
   return sizes;
 }
 
+Expected<ops::MultiplyPrecision> parsePrecision(std::string_view name, DataType dtype) {
+  if (name == toString(ops::MultiplyPrecision::Tf32))
+    return ops::MultiplyPrecision::Tf32;
+  if (dtype != DataType::F32)
+    return invalidArgument(fmt::format("--precision {}: says how fp32 operands are multiplied; these are {}", name,
+                                       toString(dtype)));
+  return ops::MultiplyPrecision::Ieee;
+}
+
 std::string errorNote(DataType type, std::string_view elements) {
   return fmt::format("the column error: {}, against sums in double precision: the largest difference beyond the rounding to {}, over the root "
                      "mean square; 0: rounding only\n",

@@ -73,6 +73,9 @@ Status benchAttention(const AttentionBenchOptions &options, const Knobs &knobs);
 /// Kernels with reductions, in their default order and in that of INNER_TREE.
 Status benchOrders(const KernelBenchOptions &options, const Knobs &knobs);
 
+/// "tf32" or "ieee", of --precision. Operands of other types than fp32 are multiplied in one way only: refuses "ieee" for them.
+Expected<ops::MultiplyPrecision> parsePrecision(std::string_view name, DataType dtype);
+
 /// The world of one GPU, the compiler, and the report of a benchmark.
 class KernelBench {
 public:
