@@ -25,7 +25,8 @@ program, unless some program reads more than one tile more by that. With P = 6 a
     programs 0, 1: item 0             programs 2, 3: item 1             programs 4, 5: item 2
 
 What is not a whole item is a *part*, and of those a program has two at most: one that ends an item that another began, and one that begins an item. Parts
-go to memory with their logarithms of sums; the last program of an item to arrive combines its parts in their order. So results depend on lengths and P,
+go to memory with their logarithms of sums; the last program of an item to arrive combines its parts in their order, or where they are many, the last of each
+group of programs those of the group, and the last of these what the groups give. So results depend on lengths and P,
 never on who comes first.
 
 **Over ranks** (`attention_decode_over_ranks`) each rank has some keys of every sequence, perhaps none, and all have Q. What a rank's keys give goes to all ranks
@@ -206,23 +207,23 @@ def attend(q, q_rest, k_ptr, v_ptr, table_ptr, visible, first_key, longest, firs
 
 
 @triton.jit
-def places_of_parts(first_program, stride, first, BLOCK_M: tl.constexpr, PARTS: tl.constexpr):
-    """Where the rows of the parts of an item from the first-th on begin; its programs are each `stride`-th from the first on."""
+def places_of_parts(first_program, stride, begins_item, first, BLOCK_M: tl.constexpr, PARTS: tl.constexpr):
+    """Where the rows of parts from the first-th on begin, of programs each `stride`-th from first_program on; begins_item: whose own part begins its item."""
     part = first + tl.arange(0, PARTS)
-    return part, (2 * (first_program + part * stride) + (part == 0).to(tl.int32)) * BLOCK_M
+    return part, (2 * (first_program + part * stride) + ((part == 0) & begins_item).to(tl.int32)) * BLOCK_M
 
 
 @triton.jit
-def logs_of_parts(sums_ptr, first_program, stride, first, parts, rows, BLOCK_M: tl.constexpr, ROWS: tl.constexpr, PARTS: tl.constexpr):
-    part, places = places_of_parts(first_program, stride, first, BLOCK_M, PARTS)
+def logs_of_parts(sums_ptr, first_program, stride, begins_item, first, parts, rows, BLOCK_M: tl.constexpr, ROWS: tl.constexpr, PARTS: tl.constexpr):
+    part, places = places_of_parts(first_program, stride, begins_item, first, BLOCK_M, PARTS)
     row = tl.arange(0, ROWS)
     return tl.load(sums_ptr + places[:, None] + row[None, :], mask=(part < parts)[:, None] & (row < rows)[None, :], other=float("-inf"))
 
 
 @triton.jit
-def values_of_parts(parts_ptr, first_program, stride, first, parts, rows, VALUE_BLOCK: tl.constexpr, BLOCK_M: tl.constexpr, ROWS: tl.constexpr,
+def values_of_parts(parts_ptr, first_program, stride, begins_item, first, parts, rows, VALUE_BLOCK: tl.constexpr, BLOCK_M: tl.constexpr, ROWS: tl.constexpr,
                     PARTS: tl.constexpr):
-    part, places = places_of_parts(first_program, stride, first, BLOCK_M, PARTS)
+    part, places = places_of_parts(first_program, stride, begins_item, first, BLOCK_M, PARTS)
     row = tl.arange(0, ROWS)
     is_row = (part < parts)[:, None] & (row < rows)[None, :]
     return tl.load(parts_ptr + (places[:, None] + row[None, :])[:, :, None] * VALUE_BLOCK + tl.arange(0, VALUE_BLOCK)[None, None, :],
@@ -230,16 +231,16 @@ def values_of_parts(parts_ptr, first_program, stride, first, parts, rows, VALUE_
 
 
 @triton.jit
-def combine_parts(parts_ptr, sums_ptr, first_program, stride, parts, rows, VALUE_BLOCK: tl.constexpr, BLOCK_M: tl.constexpr, ROWS: tl.constexpr,
+def combine_parts(parts_ptr, sums_ptr, first_program, stride, begins_item, parts, rows, VALUE_BLOCK: tl.constexpr, BLOCK_M: tl.constexpr, ROWS: tl.constexpr,
                   PARTS: tl.constexpr):
-    """The parts of an item, PARTS of them at a time, each weighted by its sum: [ROWS, VALUE_BLOCK] and logarithms [ROWS]."""
+    """Parts, PARTS of them at a time, each weighted by its sum: [ROWS, VALUE_BLOCK] and logarithms [ROWS]."""
     largest = tl.full((ROWS,), float("-inf"), dtype=tl.float32)
     total = tl.zeros((ROWS,), dtype=tl.float32)
     value = tl.zeros((ROWS, VALUE_BLOCK), dtype=tl.float32)
     for first in range(0, parts, PARTS):
         # Both are asked for before either is there: nothing else runs meanwhile, and a turn waits for memory once.
-        values = values_of_parts(parts_ptr, first_program, stride, first, parts, rows, VALUE_BLOCK, BLOCK_M, ROWS, PARTS)
-        logs = logs_of_parts(sums_ptr, first_program, stride, first, parts, rows, BLOCK_M, ROWS, PARTS)
+        values = values_of_parts(parts_ptr, first_program, stride, begins_item, first, parts, rows, VALUE_BLOCK, BLOCK_M, ROWS, PARTS)
+        logs = logs_of_parts(sums_ptr, first_program, stride, begins_item, first, parts, rows, BLOCK_M, ROWS, PARTS)
         higher = tl.maximum(largest, tl.max(logs, axis=0))
         finite = tl.where(higher == float("-inf"), 0.0, higher)
         weights = tl.exp2(logs - finite[None, :])
@@ -249,6 +250,31 @@ def combine_parts(parts_ptr, sums_ptr, first_program, stride, parts, rows, VALUE
         largest = higher
     some = tl.where(total == 0.0, 1.0, total)
     return value / some[:, None], largest + tl.log2(some)
+
+
+@triton.jit
+def store_part(value, log, parts_ptr, sums_ptr, place, rows_left):
+    """Rows of a part, which begins at row `place` of all."""
+    rows = tl.arange(0, value.shape[0])
+    tl.store(parts_ptr + (place + rows)[:, None] * value.shape[1] + tl.arange(0, value.shape[1])[None, :], value, mask=(rows < rows_left)[:, None])
+    tl.store(sums_ptr + place + rows, log, mask=rows < rows_left)
+
+
+@triton.jit
+def is_last(own_counter_ptr, arrivals):
+    """Counts a program that has stored its part; true for the last one, which finds all parts and leaves the counter at zero."""
+    last = tl.atomic_add(own_counter_ptr, 1, sem="acq_rel", scope="gpu") == arrivals - 1
+    if last:
+        tl.store(own_counter_ptr, 0)
+    return last
+
+
+@triton.jit
+def parts_of_group(parts, PARTS: tl.constexpr):
+    """Of how many parts a group of programs combines its own first: about as many turns as there are groups; all where one program takes few turns."""
+    turns = tl.cdiv(parts, PARTS)
+    MOST_TURNS: tl.constexpr = 8
+    return tl.where(turns > MOST_TURNS, tl.ceil(tl.sqrt(turns.to(tl.float32))).to(tl.int32) * PARTS, parts)
 
 
 @triton.jit
@@ -328,7 +354,6 @@ def attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_pt
     first_row = row_tile * BLOCK_M
     rows_left = min(tile_rows - first_row, BLOCK_M)
     rows = tl.arange(0, BLOCK_M)
-    columns = tl.arange(0, VALUE_BLOCK)
     while next_tile < end:
         sequence = tl.sum((ends <= next_tile).to(tl.int32), axis=0)
         sequence_begin = tl.max(tl.where(ends <= next_tile, ends, 0), axis=0)
@@ -366,9 +391,7 @@ def attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_pt
         if is_whole:
             give(value, log, out_ptr, lse_ptr, sinks_ptr, row_place, rows_left, head * group, first_row, queries, VALUE_DIM)
         else:
-            part = (2 * tl.program_id(0) + (first_tile == 0).to(tl.int32)) * BLOCK_M
-            tl.store(parts_ptr + (part + rows)[:, None] * VALUE_BLOCK + columns[None, :], value, mask=is_row[:, None])
-            tl.store(sums_ptr + part + rows, log, mask=is_row)
+            store_part(value, log, parts_ptr, sums_ptr, (2 * tl.program_id(0) + (first_tile == 0).to(tl.int32)) * BLOCK_M, rows_left)
             item_begin = next_tile - first_tile
             if total_tiles < 0:
                 first_program = (-1 - total_tiles) // programs * programs
@@ -376,13 +399,32 @@ def attend_and_give(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lengths_ptr, table_pt
             else:
                 first_program = program_of(item_begin, total_tiles, programs)
                 parts = program_of(item_begin + tiles - 1, total_tiles, programs) - first_program + 1
-            own_counter_ptr = counter_ptr + first_program * row_tiles + row_tile
-            is_whole = tl.atomic_add(own_counter_ptr, 1, sem="acq_rel", scope="gpu") == parts - 1
+            first_of_item = first_program * row_tiles + row_tile
+            stride = row_tiles
+            is_whole = True
+            together = parts_of_group(parts, PARTS)
+            if together < parts:
+                # The last of a group to arrive leaves what its parts give in the place of the group's first. Counters: that of a program of the item each.
+                number = (program - first_program) // together
+                first_of_group = first_of_item + number * together * row_tiles
+                own_parts = min(parts - number * together, together)
+                is_whole = is_last(counter_ptr + first_of_item + (number + 1) * row_tiles, own_parts)
+                if is_whole:
+                    begins_item = number == 0
+                    group_place = (2 * first_of_group + begins_item.to(tl.int32)) * BLOCK_M
+                    for piece in range(0, rows_left, ROWS):
+                        some, some_log = combine_parts(parts_ptr + piece * VALUE_BLOCK, sums_ptr + piece, first_of_group, row_tiles, begins_item, own_parts,
+                                                       rows_left - piece, VALUE_BLOCK, BLOCK_M, ROWS, PARTS)
+                        __syncthreads()  # all have read what is overwritten
+                        store_part(some, some_log, parts_ptr, sums_ptr, group_place + piece, rows_left - piece)
+                stride = row_tiles * together
+                parts = tl.cdiv(parts, together)
             if is_whole:
-                tl.store(own_counter_ptr, 0)
+                is_whole = is_last(counter_ptr + first_of_item, parts)
+            if is_whole:
                 for piece in range(0, rows_left, ROWS):
-                    whole, whole_log = combine_parts(parts_ptr + piece * VALUE_BLOCK, sums_ptr + piece, first_program * row_tiles + row_tile, row_tiles,
-                                                     parts, rows_left - piece, VALUE_BLOCK, BLOCK_M, ROWS, PARTS)
+                    whole, whole_log = combine_parts(parts_ptr + piece * VALUE_BLOCK, sums_ptr + piece, first_of_item, stride, True, parts, rows_left - piece,
+                                                     VALUE_BLOCK, BLOCK_M, ROWS, PARTS)
                     give(whole, whole_log, out_ptr, lse_ptr, sinks_ptr, row_place + piece, rows_left - piece, head * group, first_row + piece, queries,
                          VALUE_DIM)
         if slots_ptr is not None:
