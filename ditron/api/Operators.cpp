@@ -162,11 +162,11 @@ Expected<runtime::Pointer> checkTensor(const ditron_plan &plan, const ditron_ten
         plan.n, plan.k, fmt::join(shape, ", ")));
   const bool isMatrix = shape.size() == 2;
   const int64_t *strides = given->strides;
-  // Of a single row there is no next one.
-  const bool isRight =
-      shape[0] == 0 || (isMatrix ? strides ? strides[1] == 1 && (strides[0] == rowStride || shape[0] == 1)
-                                           : rowStride == shape[1] || shape[0] == 1
-                                 : !strides || strides[0] == 1 || shape[0] == 1);
+  // Of a single row, or column, there is no next one.
+  const bool isRight = shape[0] == 0 || (isMatrix ? strides ? (strides[1] == 1 || shape[1] == 1) &&
+                                                                  (strides[0] == rowStride || shape[0] == 1)
+                                                            : rowStride == shape[1] || shape[0] == 1
+                                                  : !strides || strides[0] == 1 || shape[0] == 1);
   if (!isRight)
     return invalidArgument(fmt::format("tensor {} has strides [{}]; accepted are [{}], as the plan was made for", name,
                                        strides ? fmt::format("{}", fmt::join(strides, strides + shape.size(), ", "))

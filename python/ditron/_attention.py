@@ -6,7 +6,7 @@ from . import _native
 from ._collectives import _count
 from ._errors import InvalidArgumentError
 from ._named import NamedOperands, rows_of
-from ._sizes import check_counts, check_sizes
+from ._sizes import check_counts, check_sizes, number_or_zero, or_default
 from ._transfers import _element_type
 from ._values import BY_SIGNATURE
 
@@ -37,8 +37,8 @@ class Attention(_Attention):
     `soft_cap` caps scores, `scale` is 1 / sqrt(head_dim) unless given.
 
     Batches of different lengths: q [rows, heads, head_dim] one behind the other, with rows_first and query_offsets [batch + 1], and max_queries, the
-    most that one has; k and v likewise with key_offsets and max_keys; or key_lengths [batch]. All are read on the device. With page_size k and v are
-    [pages, kv_heads, page_size, head_dim] ([pages, page_size, kv_heads, head_dim]), and block_table [batch, n] has the pages of each batch. fp8: v
+    most that one has (queries behind that are not computed); k and v likewise with key_offsets and max_keys; or key_lengths [batch]. All are read on
+    the device. With page_size k and v are [pages, kv_heads, page_size, head_dim] ([pages, page_size, kv_heads, head_dim]), and block_table [batch, n] has the pages of each batch. fp8: v
     [batch, kv_heads, head_dim, keys] with values_transposed; out is bfloat16."""
 
     name = "attention"
@@ -46,12 +46,13 @@ class Attention(_Attention):
     def __init__(self, world, heads, head_dim, dtype, *, kv_heads=None, value_dim=None, scale=None, causal=False, window=None, soft_cap=None,
                  rows_first=False, page_size=0, values_transposed=False):
         self.type = _element_type(self.name, dtype)
-        check_sizes(self.name, heads=heads, kv_heads=kv_heads or heads, head_dim=head_dim, value_dim=value_dim or head_dim)
-        check_sizes(self.name, least=0, page_size=page_size, window=window or 0)
-        self.heads, self.kv_heads, self.head_dim, self.value_dim = heads, kv_heads or heads, head_dim, value_dim or head_dim
+        check_sizes(self.name, heads=heads, kv_heads=or_default(kv_heads, heads), head_dim=head_dim, value_dim=or_default(value_dim, head_dim))
+        check_sizes(self.name, least=0, page_size=page_size, window=or_default(window, 0))
+        self.heads, self.kv_heads, self.head_dim, self.value_dim = heads, or_default(kv_heads, heads), head_dim, or_default(value_dim, head_dim)
         self.rows_first, self.page_size, self.values_transposed = rows_first, page_size, values_transposed
         super().__init__(world, _native.attention_create, _native.attention_destroy, BY_SIGNATURE[self.type].number, heads, self.kv_heads, head_dim,
-                         self.value_dim, scale or 0.0, causal, window is not None, window or 0, soft_cap or 0.0, rows_first, page_size, values_transposed)
+                         self.value_dim, number_or_zero(self.name, scale=scale), causal, window is not None, or_default(window, 0),
+                         number_or_zero(self.name, soft_cap=soft_cap), rows_first, page_size, values_transposed)
 
     def rows(self, batch, heads, rows, dim):
         return (batch, rows, heads, dim) if self.rows_first else (batch, heads, rows, dim)
@@ -68,7 +69,7 @@ class Attention(_Attention):
             raise InvalidArgumentError(f"{self.name}: q is {list(q.shape)}; 1 and more {'rows' if offsets is not None else 'batches'} are accepted")
         batch, queries, packed_queries = q.shape[0], q.shape[at if offsets is None else 0], 0
         if offsets is not None:
-            batch, packed_queries, queries = _count(offsets) - 1, q.shape[0], max_queries or q.shape[0]
+            batch, packed_queries, queries = _count(offsets) - 1, q.shape[0], or_default(max_queries, q.shape[0])
             if batch < 1:
                 raise InvalidArgumentError(f"{self.name}: query_offsets is {list(offsets.shape)}; [batch + 1] of 1 and more batches is accepted")
         pages = packed_keys = 0
@@ -80,7 +81,7 @@ class Attention(_Attention):
             pages, keys = k.shape[0], table.shape[1] * self.page_size
             own = self.rows(pages, self.kv_heads, self.page_size, self.head_dim)
         elif key_offsets is not None:
-            packed_keys, keys = k.shape[0], max_keys or k.shape[0]
+            packed_keys, keys = k.shape[0], or_default(max_keys, k.shape[0])
             own = (packed_keys, self.kv_heads, self.head_dim)
         else:
             keys = k.shape[at]
@@ -157,17 +158,18 @@ class AttentionDecode(_Attention):
     def __init__(self, world, max_batch, heads, head_dim, dtype, *, kv_heads=None, queries=1, scale=None, keys=0, page_size=0, table_width=0,
                  heads_first=False, over_ranks=False, concurrent_calls=0):
         self.type = _element_type(self.name, dtype)
-        check_sizes(self.name, max_batch=max_batch, heads=heads, kv_heads=kv_heads or heads, queries=queries, head_dim=head_dim)
+        check_sizes(self.name, max_batch=max_batch, heads=heads, kv_heads=or_default(kv_heads, heads), queries=queries, head_dim=head_dim)
         check_sizes(self.name, least=0, keys=keys, page_size=page_size, table_width=table_width)
         check_counts(self.name, concurrent_calls=concurrent_calls)
-        self.heads, self.kv_heads, self.head_dim, self.queries = heads, kv_heads or heads, head_dim, queries
+        self.heads, self.kv_heads, self.head_dim, self.queries = heads, or_default(kv_heads, heads), head_dim, queries
         self.page_size, self.keys, self.table_width, self.heads_first = page_size, keys, table_width, heads_first
         if bool(page_size) != bool(table_width) or bool(page_size) == bool(keys):
             raise InvalidArgumentError(f"{self.name}: keys={keys}, page_size={page_size}, table_width={table_width}; accepted are keys, or page_size and "
                                        "table_width")
         row, head = (head_dim, (page_size or keys) * head_dim) if heads_first else (self.kv_heads * head_dim, head_dim)
         super().__init__(world, _native.attention_decode_create, _native.attention_decode_destroy, BY_SIGNATURE[self.type].number, max_batch, heads,
-                         self.kv_heads, queries, head_dim, scale or 0.0, page_size, (page_size or keys) * self.kv_heads * head_dim, row, head, table_width,
+                         self.kv_heads, queries, head_dim, number_or_zero(self.name, scale=scale), page_size,
+                         (page_size or keys) * self.kv_heads * head_dim, row, head, table_width,
                          over_ranks, concurrent_calls)
 
     def prepare(self, batch, with_lse=False):
@@ -216,17 +218,17 @@ class RingAttention(_Attention):
     goes_round: keys go round the ranks even where memory for all of them is no more than that takes. lse [batch, heads, own tokens]. The gradients are
     the same bits every time."""
 
-    name = "ring_attention"
+    name, alignment = "ring_attention", 16
 
     def __init__(self, world, heads, head_dim, dtype, max_tokens, *, batch=1, kv_heads=None, scale=None, causal=False, packed_sequences=0, goes_round=False,
                  backward=False):
         self.type = _element_type(self.name, dtype)
-        check_sizes(self.name, heads=heads, kv_heads=kv_heads or heads, head_dim=head_dim, max_tokens=max_tokens, batch=batch)
+        check_sizes(self.name, heads=heads, kv_heads=or_default(kv_heads, heads), head_dim=head_dim, max_tokens=max_tokens, batch=batch)
         check_sizes(self.name, least=0, packed_sequences=packed_sequences)
-        self.batch, self.heads, self.kv_heads, self.head_dim = batch, heads, kv_heads or heads, head_dim
+        self.batch, self.heads, self.kv_heads, self.head_dim = batch, heads, or_default(kv_heads, heads), head_dim
         self.causal, self.max_tokens, self.packed_sequences = bool(causal), max_tokens, packed_sequences
         super().__init__(world, _native.ring_attention_create, _native.ring_attention_destroy, BY_SIGNATURE[self.type].number, batch, heads, self.kv_heads,
-                         head_dim, scale or 0.0, causal, max_tokens, packed_sequences, goes_round, backward)
+                         head_dim, number_or_zero(self.name, scale=scale), causal, max_tokens, packed_sequences, goes_round, backward)
 
     @staticmethod
     def sections_of(ranks, rank, tokens, causal):
@@ -287,6 +289,8 @@ class RingAttention(_Attention):
 class _Layer(_Attention):
     """A layer with its weights, which stay where they are as long as it."""
 
+    alignment = 16
+
     def take_weights(self, world, weights, shapes):
         """weights: dictionaries by local rank. Gives the addresses of all ranks', as the native functions take them."""
         weights = [weights] if isinstance(weights, dict) else list(weights)
@@ -335,7 +339,7 @@ class TensorParallelAttention(_Layer):
     def __init__(self, world, weights, hidden, heads, head_dim, dtype, max_tokens, max_batch, max_keys, *, kv_heads=None, scale=None, rotary_dim=0,
                  rotary_interleaved=False, norm_epsilon=None, dealt=False, page_size=0, pages=0, unfused=False, concurrent_calls=0):
         self.type, self.hidden, self.dealt = _element_type(self.name, dtype), hidden, dealt
-        kv_heads = kv_heads or heads
+        kv_heads = or_default(kv_heads, heads)
         check_sizes(self.name, hidden=hidden, heads=heads, kv_heads=kv_heads, head_dim=head_dim, max_tokens=max_tokens, max_batch=max_batch, max_keys=max_keys)
         check_sizes(self.name, least=0, rotary_dim=rotary_dim, page_size=page_size, pages=pages)
         check_counts(self.name, concurrent_calls=concurrent_calls)
@@ -348,7 +352,8 @@ class TensorParallelAttention(_Layer):
         addresses = self.take_weights(world, weights, shapes)
         has_bias = any(each.get("qkv_bias") is not None for each in self.weights.values())
         super().__init__(world, _native.tensor_parallel_attention_create, _native.tensor_parallel_attention_destroy, BY_SIGNATURE[self.type].number, hidden,
-                         heads, kv_heads, head_dim, scale or 0.0, rotary_dim, rotary_interleaved, norm_epsilon or 0.0, has_bias, dealt, max_tokens, max_batch,
+                         heads, kv_heads, head_dim, number_or_zero(self.name, scale=scale), rotary_dim, rotary_interleaved,
+                         number_or_zero(self.name, norm_epsilon=norm_epsilon), has_bias, dealt, max_tokens, max_batch,
                          max_keys, page_size, pages, unfused, concurrent_calls, addresses)
 
     @staticmethod
@@ -369,7 +374,8 @@ class TensorParallelAttention(_Layer):
 
     def prefill(self, x, y, keys, values, lengths, offsets, *, table=None, longest=None, tokens=None):
         """Tokens of several sequences, one sequence behind the other, perhaps behind keys that are there. Rows of y behind the last offset are any numbers.
-        `longest`: the most tokens of a sequence, all by default. `tokens`: with `dealt`, where the ranks' x are not equally long. Lists of tensors by
+        `longest`: the most tokens of a sequence, behind which none are computed; all by default. `tokens`: with `dealt`, where the ranks' x are not equally
+        long. Lists of tensors by
         local rank, or single ones of this process's rank, in world.run of this thread's. Enqueued; gives `y`."""
         self.run(dict(x=x, y=y, keys=keys, values=values, lengths=lengths, offsets=offsets, table=table), tokens, longest)
         return y
@@ -424,7 +430,7 @@ class SequenceParallelAttention(_Layer):
     def __init__(self, world, weights, hidden, heads, head_dim, dtype, max_tokens, *, batch=1, kv_heads=None, causal=True, scale=None, rotary_dim=0,
                  rotary_interleaved=False, norm_epsilon=None, chunks=0, cache_batch=0, cache_keys=0, page_size=0, pages=0, concurrent_calls=0):
         self.type, self.hidden, self.batch = _element_type(self.name, dtype), hidden, batch
-        kv_heads = kv_heads or heads
+        kv_heads = or_default(kv_heads, heads)
         check_sizes(self.name, hidden=hidden, heads=heads, kv_heads=kv_heads, head_dim=head_dim, max_tokens=max_tokens, batch=batch)
         check_sizes(self.name, least=0, rotary_dim=rotary_dim, cache_batch=cache_batch, cache_keys=cache_keys, page_size=page_size, pages=pages)
         check_counts(self.name, chunks=chunks, concurrent_calls=concurrent_calls)
@@ -437,7 +443,8 @@ class SequenceParallelAttention(_Layer):
             shapes["rotary"] = (positions, rotary_dim)
         addresses = self.take_weights(world, weights, shapes)
         super().__init__(world, _native.sequence_parallel_attention_create, _native.sequence_parallel_attention_destroy, BY_SIGNATURE[self.type].number,
-                         batch, hidden, heads, kv_heads, head_dim, not causal, scale or 0.0, rotary_dim, rotary_interleaved, norm_epsilon or 0.0, max_tokens,
+                         batch, hidden, heads, kv_heads, head_dim, not causal, number_or_zero(self.name, scale=scale), rotary_dim, rotary_interleaved,
+                         number_or_zero(self.name, norm_epsilon=norm_epsilon), max_tokens,
                          chunks, cache_batch, cache_keys, page_size, pages, concurrent_calls, addresses)
 
     @staticmethod

@@ -176,6 +176,7 @@ class _Layer(NamedOperands):
     gradient_dtype (float32 by default), added to what is there or, without `accumulate`, in its place; those of weights that all ranks have are of
     the rank's own tokens."""
 
+    alignment = 16
     prepare_call = enqueue_call = backward_call = None
 
     def set_up(self, world, create, destroy, weights, wanted, dtype, hidden, experts, top_k, score, normalized, scale, training, gradient_dtype,

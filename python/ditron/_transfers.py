@@ -6,7 +6,7 @@ from . import _device, _native
 from ._collectives import _count, _is_dense
 from ._errors import InvalidArgumentError
 from ._operators import canonical_dtype
-from ._sizes import check_sizes
+from ._sizes import check_alignment, check_sizes
 from ._tensors import is_tensor, pointer_of, type_name
 from ._values import BY_SIGNATURE
 
@@ -15,6 +15,7 @@ class _Transfer:
     """An operator of all ranks behind a handle."""
 
     name = ""
+    alignment = 1  # bytes, of addresses of what is not i32, if that is more than an element's
 
     def __init__(self, world, create, destroy, *options):
         if world.threads is not None and _device.of_thread.placed is not None and len(world.local_ranks) > 1:
@@ -55,6 +56,7 @@ class _Transfer:
         if not _is_dense(tensor):
             raise InvalidArgumentError(f"{self.name}: {word} has gaps or another order; accepted are contiguous tensors")
         pointer = pointer_of(tensor)
+        check_alignment(self.name, word, pointer.address, _count(tensor), max(self.alignment if dtype != "i32" else 1, BY_SIGNATURE[dtype].itemsize))
         device.lend_tensor(pointer)
         return pointer.address
 

@@ -121,6 +121,49 @@ def test_what_is_wrong(world):
         reduce([np.zeros(101, np.float32) for _ in range(RANKS)])
 
 
+def at(shape, dtype, offset):
+    """Zeros so many bytes behind a multiple of 16."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = np.zeros(size + 32, np.uint8)
+    begin = -raw.__array_interface__["data"][0] % 16 + offset
+    return raw[begin:begin + size].view(dtype).reshape(shape)
+
+
+def read_only(shape, dtype):
+    made = np.zeros(shape, dtype)
+    made.flags.writeable = False
+    return made
+
+
+def all_reduce_of(world):
+    reduce = ditron.AllReduce(world, 16, np.float16)
+    return lambda last: reduce([np.ones(16, np.float16)] * (RANKS - 1) + [last], [np.ones(16, np.float16) for _ in range(RANKS)])
+
+
+def ring_attention_of(world):
+    ring = ditron.RingAttention(world, 1, 16, np.float16, RANKS)
+    ones = lambda: [np.ones((1, 1, 1, 16), np.float16) for _ in range(RANKS)]
+    return lambda last: ring([*ones()[1:], last.reshape(1, 1, 1, 16)], ones(), ones(), ones(), RANKS)
+
+
+def decode_of(world):
+    decode = ditron.AttentionDecode(world, 1, 1, 16, np.float16, keys=1, over_ranks=True)
+    ones = lambda: [np.ones((1, 1, 1, 16), np.float16) for _ in range(RANKS)]
+    return lambda last: decode([*ones()[1:], last.reshape(1, 1, 1, 16)], ones(), ones(), ones(), [np.ones((1, 1), np.int32)] * RANKS)
+
+
+@pytest.mark.parametrize("make", [all_reduce_of, ring_attention_of, decode_of])
+def test_a_call_that_one_rank_is_refused_is_made_on_none(world, make):
+    call = make(world)
+    for _ in range(2):
+        with pytest.raises(ditron.InvalidArgumentError, match=r"is at 0x[0-9a-f]+; multiples of (2|16) bytes are accepted"):
+            call(at(16, np.float16, 1))
+        with pytest.raises(TypeError, match="read-only"):
+            call(read_only(16, np.float16))
+    call(np.ones(16, np.float16))
+    world.synchronize()
+
+
 def test_a_world_goes_with_its_collectives():
     world = ditron.World(2, target="sim")
     reduce = ditron.AllReduce(world, 16, np.float32)

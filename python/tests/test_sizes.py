@@ -60,6 +60,14 @@ def test_is_refused_by_name(world, name):
             assert "accepted" in str(caught.value), f"{word}={value}: {caught.value}"
 
 
+@pytest.mark.parametrize("name", [name for name, (sizes, _) in OPERATORS.items() if "head_dim" in sizes])
+def test_zero_is_not_the_default(world, name):
+    sizes, others = OPERATORS[name]
+    for word in ("scale", *["soft_cap"][:name == "Attention"], *["norm_epsilon"][:"rotary_dim" in sizes], *["value_dim"][:name == "Attention"], "kv_heads"):
+        with pytest.raises((ditron.InvalidArgumentError, ditron.UnsupportedError), match=f"{word}=0(.0)?; .* accepted"):
+            getattr(ditron, name.split()[0])(world, dtype=np.float16, **{**sizes, **others, word: 0 if word.endswith(("heads", "dim")) else 0.0})
+
+
 def test_flags_are_no_counts(world):
     with pytest.raises(ditron.InvalidArgumentError, match="over_ranks is 7; 0 and 1 are accepted"):
         ditron.AttentionDecode(world, 1, 1, 16, np.float16, keys=16, over_ranks=7)

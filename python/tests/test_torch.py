@@ -272,6 +272,17 @@ def test_ring_of_packed_sequences():
     ditron.World(2, target="sim").run(check_ring_of_packed_sequences)
 
 
+@pytest.mark.parametrize("m, n, k", [(8, 1, 40), (8, 16, 1), (1, 1, 24)])
+def test_strides_of_single_columns(m, n, k):
+    """PyTorch gives them any, and calls them contiguous."""
+    def program(world):
+        x, weight = torch.ones(k, m).t(), torch.ones(n, k).t()
+        return ditron.torch.gemm_ar(x, weight, world, weight_transposed=False), ditron.torch.gemm_ar(x, weight.t(), world)
+
+    for results in ditron.World(2, target="sim").run(program):
+        assert all(each.shape == (m, n) and (each == 2 * k).all() for each in results)
+
+
 def test_ranks_without_rows():
     """Of which PyTorch's tensors are at no address."""
     ranks = 4
