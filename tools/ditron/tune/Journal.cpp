@@ -87,6 +87,16 @@ const TrialResult *Journal::find(const ops::PlanRow &row) const {
   return found == results.end() ? nullptr : &found->second;
 }
 
+std::vector<std::pair<std::string, TrialResult>> Journal::plansOf(const ops::PlanRow &row) const {
+  ops::PlanRow key = row;
+  key.plan.clear();
+  const std::string head = key.text(); // of all of them: the plan stands last
+  std::vector<std::pair<std::string, TrialResult>> plans;
+  for (auto each = results.lower_bound(head); each != results.end() && each->first.starts_with(head); ++each)
+    plans.emplace_back(each->first.substr(head.size()), each->second);
+  return plans;
+}
+
 Status Journal::add(const ops::PlanRow &row, const TrialResult &result) {
   ops::PlanRow line = row;
   line.comment = result.microseconds ? fmt::format("{:.6g}{}", *result.microseconds, unit)

@@ -153,6 +153,12 @@ Status tune(const TuneOptions &options, const TuneMachine &machine, const std::s
       }
     }
   }
+  // Plans that an earlier run has tried count, too: the best of them is not given up for the best of fewer.
+  for (TunedProblem &one : tuned)
+    for (const auto &[plan, result] : journal.plansOf(trialRow(one.problem, machine.gpu.name, "")))
+      if (std::ranges::find(one.plans, plan, &TunedPlan::plan) == one.plans.end())
+        if (const auto predicted = predictedMicroseconds(one.problem, machine, plan); predicted.isOk())
+          one.plans.push_back({plan, *predicted, result, true});
   size_t done = 0;
   for (TunedProblem &one : tuned) {
     for (TunedPlan &plan : one.plans) {

@@ -73,6 +73,8 @@ public:
   ~Journal();
 
   const TrialResult *find(const ops::PlanRow &row) const;
+  /// The plans of the row's sizes, whatever its own plan is, with what they gave.
+  std::vector<std::pair<std::string, TrialResult>> plansOf(const ops::PlanRow &row) const;
   /// On disk when it returns.
   Status add(const ops::PlanRow &row, const TrialResult &result);
   size_t size() const { return results.size(); }

@@ -59,6 +59,25 @@ TEST_F(JournalTest, KnowsWhatItWasTold) {
   EXPECT_EQ(journal.find(row(3)), nullptr);
 }
 
+TEST_F(JournalTest, KnowsAllPlansOfTheSameSizes) {
+  const auto withPlan = [](int64_t bytes, const std::string &plan) {
+    ops::PlanRow changed = row(bytes);
+    changed.plan = plan;
+    return changed;
+  };
+  Journal journal = open();
+  ASSERT_TRUE(journal.add(withPlan(1, "ring 2 4 -"), {3.0, ""}).isOk());
+  ASSERT_TRUE(journal.add(withPlan(10, "ring 2 4 -"), {2.0, ""}).isOk());
+  ASSERT_TRUE(journal.add(withPlan(1, "packets 8 4 -"), {std::nullopt, "a deadlock"}).isOk());
+  const auto plans = journal.plansOf(row(1));
+  ASSERT_EQ(plans.size(), 2u);
+  EXPECT_EQ(plans[0].first, "packets 8 4 -");
+  EXPECT_EQ(plans[0].second.failure, "a deadlock");
+  EXPECT_EQ(plans[1].first, "ring 2 4 -");
+  EXPECT_EQ(plans[1].second.microseconds, 3.0);
+  EXPECT_TRUE(journal.plansOf(row(2)).empty());
+}
+
 /// Runs that tune into one file at the same time.
 TEST_F(JournalTest, SeveralMayAdd) {
   {
