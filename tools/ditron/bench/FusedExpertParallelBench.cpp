@@ -151,6 +151,11 @@ Status FusedExpertParallelBench::makeOperands(int64_t tokens) {
     DITRON_RETURN_IF_ERROR(o.ids.upload(o.chosen.data(), o.ids.bytes()));
     DITRON_RETURN_IF_ERROR(o.weights.upload(o.slotWeights.data(), o.weights.bytes()));
   }
+  for (uint32_t id = 0; id < options.ranks; ++id)
+    if (const auto rows = static_cast<int64_t>(rowsOf(id).size()); rows > maxRows)
+      return invalidArgument(fmt::format("--max-rows {}: of {} tokens {} rows come to rank {}, and those without room "
+                                         "would be left out; {} and more are accepted, or 0",
+                                         options.maxRows, tokens, rows, id, rows));
   return Status::ok();
 }
 
