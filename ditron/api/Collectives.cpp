@@ -62,16 +62,25 @@ Expected<ops::CollectiveOptions> toOptions(const ditron_collective_options_t &gi
   return options;
 }
 
-Status enqueue(ditron_collective &collective, ditron_stream &stream, const void *in, void *out, int64_t elements) {
-  DITRON_RETURN_IF_ERROR(checkUsable(*collective.context, collective.world, "collective"));
-  if (stream.world != collective.world)
+/// What a call of the stream's rank is given.
+struct Operands {
+  runtime::Pointer in, out;
+};
+
+Expected<Operands> checkCall(ditron_collective_h collective, ditron_stream_h stream, const void *in, void *out,
+                             int64_t elements) {
+  DITRON_RETURN_IF_ERROR(checkGiven(collective, "the collective"));
+  DITRON_RETURN_IF_ERROR(checkGiven(stream, "the stream"));
+  DITRON_RETURN_IF_ERROR(checkUsable(*collective->context, collective->world, "collective"));
+  if (stream->world != collective->world)
     return invalidArgument("the collective and the stream are of different contexts, or of different runs of one");
-  const ops::CollectiveOptions &options = collective.op.options();
-  const uint32_t rank = stream.stream.rank();
+  const ops::CollectiveOptions &options = collective->op.options();
+  const uint32_t rank = stream->stream.rank();
   if (options.kind == ops::CollectiveKind::Broadcast && rank != options.root)
     in = out; // which is not read there
-  const runtime::Pointer from = {const_cast<void *>(in), options.dtype}, to = {out, options.dtype};
-  return collective.op.enqueue(collective.world->rank(rank), stream.stream, from, to, elements);
+  const Operands operands = {{const_cast<void *>(in), options.dtype}, {out, options.dtype}};
+  DITRON_RETURN_IF_ERROR(collective->op.verifyCall(collective->world->rank(rank), operands.in, operands.out, elements));
+  return operands;
 }
 
 } // namespace
@@ -109,10 +118,15 @@ ditron_status_t ditron_collective_prepare(ditron_collective_h collective, int64_
 ditron_status_t ditron_collective_enqueue(ditron_collective_h collective, ditron_stream_h stream, const void *in,
                                           void *out, int64_t elements) {
   return guarded([&]() -> Status { // it may compile
-    DITRON_RETURN_IF_ERROR(checkGiven(collective, "the collective"));
-    DITRON_RETURN_IF_ERROR(checkGiven(stream, "the stream"));
-    return enqueue(*collective, *stream, in, out, elements);
+    DITRON_ASSIGN_OR_RETURN(const Operands operands, checkCall(collective, stream, in, out, elements));
+    runtime::Stream &on = stream->stream;
+    return collective->op.enqueue(collective->world->rank(on.rank()), on, operands.in, operands.out, elements);
   });
+}
+
+ditron_status_t ditron_collective_check(ditron_collective_h collective, ditron_stream_h stream, const void *in,
+                                        void *out, int64_t elements) {
+  return guarded([&]() -> Status { return checkCall(collective, stream, in, out, elements).status(); });
 }
 
 } // extern "C"

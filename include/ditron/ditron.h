@@ -551,10 +551,13 @@ DITRON_API ditron_status_t ditron_collective_prepare(ditron_collective_h collect
  *    follow each other (the collective must outlive the graph). Other sizes are prepared for this rank now, which a capture refuses.
  *  - Addresses are those of elements; prepared are multiples of 16 bytes, others count as a size of their own.
  *  - In place: `out` may be `in` (DITRON_ALL_REDUCE, DITRON_ALL_TO_ALL, DITRON_BROADCAST), `in` the rank's part of `out`
- *    (DITRON_ALL_GATHER), `out` the rank's part of `in` (DITRON_REDUCE_SCATTER). Other overlaps are undefined.
+ *    (DITRON_ALL_GATHER), `out` the rank's part of `in` (DITRON_REDUCE_SCATTER). Other overlaps are refused.
  *  - `in` and `out` may be any memory of the rank, symmetric or not, and may be used again once the work on `stream` so far has run. */
 DITRON_API ditron_status_t ditron_collective_enqueue(ditron_collective_h collective, ditron_stream_h stream,
                                                      const void *in, void *out, int64_t elements);
+/* Whether ditron_collective_enqueue would take these; nothing is enqueued. As ditron_plan_check_with, for who makes the calls of several ranks. */
+DITRON_API ditron_status_t ditron_collective_check(ditron_collective_h collective, ditron_stream_h stream,
+                                                   const void *in, void *out, int64_t elements);
 
 /* All-to-all of parts whose sizes stand on the device: counts and offsets in rows, read by the kernel and never by the host. */
 typedef struct ditron_all_to_all_v_options {

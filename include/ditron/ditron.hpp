@@ -481,6 +481,10 @@ public:
   Status enqueue(Stream &stream, const void *in, void *out, int64_t elements) {
     return Status::of(ditron_collective_enqueue(handle, stream.get(), in, out, elements));
   }
+  /// Whether `enqueue` would take these; as Plan::check.
+  Status check(Stream &stream, const void *in, void *out, int64_t elements) {
+    return Status::of(ditron_collective_check(handle, stream.get(), in, out, elements));
+  }
 };
 
 /// All-to-all of parts whose sizes stand on the device (ditron_all_to_all_v_enqueue).

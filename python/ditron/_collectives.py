@@ -5,7 +5,7 @@ import weakref
 from . import _device, _native
 from ._errors import InvalidArgumentError
 from ._operators import canonical_dtype
-from ._sizes import check_alignment, check_counts, check_sizes
+from ._sizes import check_counts, check_sizes
 from ._tensors import is_tensor, pointer_of, type_name
 from ._values import BY_SIGNATURE
 
@@ -64,9 +64,12 @@ class Collective:
         sizes = [self.elements(*each) for each in zip(xs, outs)]
         if len(set(sizes)) > 1:
             raise InvalidArgumentError(f"{self.name}: {sizes} elements on the ranks of this process; accepted is the same number on all")
-        calls = [(self.world.device(rank), *self.addresses(rank, *tensors)) for rank, *tensors in zip(ranks, xs, outs)]
-        for device, *addresses in calls:  # none before all have been looked at: a call that some ranks make and others do not ends the world
-            self.enqueue_at(device, *addresses, sizes[0])
+        calls = [self.arguments(rank, *tensors, sizes[0]) for rank, *tensors in zip(ranks, xs, outs)]
+        # A call that some ranks make and others do not ends the world.
+        for call in calls if len(calls) > 1 else ():
+            _native.collective_check(*call)
+        for call in calls:
+            _native.collective_enqueue(*call)
         return out
 
     def elements(self, x, out):
@@ -88,17 +91,15 @@ class Collective:
 
     def enqueue(self, rank, x, out, elements):
         """One rank's part of a call, on the rank's current stream."""
-        self.enqueue_at(self.world.device(rank), *self.addresses(rank, x, out), elements)
+        _native.collective_enqueue(*self.arguments(rank, x, out, elements))
 
-    def addresses(self, rank, x, out):
-        """Of both, which kernels of the rank may touch from now on."""
+    def arguments(self, rank, x, out, elements):
         device = self.world.device(rank)
         device.keep((self,))
         pointers = pointer_of(x), pointer_of(out)
-        for word, pointer, tensor in zip(("x", "out"), pointers, (x, out)):
-            check_alignment(self.name, word, pointer.address, _count(tensor), BY_SIGNATURE[self.type].itemsize)
+        for pointer in pointers:
             device.lend_tensor(pointer)
-        return [pointer.address for pointer in pointers]
+        return self.handle, device.stream(), pointers[0].address, pointers[1].address, elements
 
     def enqueue_at(self, device, x, out, elements):
         """The same with addresses, which are not checked."""

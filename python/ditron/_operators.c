@@ -140,13 +140,21 @@ static PyObject *collective_prepare(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-static PyObject *collective_enqueue(PyObject *self, PyObject *args) {
+static PyObject *collective_call(PyObject *args, __typeof__(ditron_collective_enqueue) *function) {
   unsigned long long collective, stream, in, out;
   long long elements;
   if (!PyArg_ParseTuple(args, "KKKKL", &collective, &stream, &in, &out, &elements))
     return NULL;
-  CHECK_UNLOCKED(ditron.collective_enqueue(handle(collective), handle(stream), handle(in), handle(out), elements));
+  CHECK_UNLOCKED(function(handle(collective), handle(stream), handle(in), handle(out), elements));
   Py_RETURN_NONE;
+}
+
+static PyObject *collective_enqueue(PyObject *self, PyObject *args) {
+  return collective_call(args, ditron.collective_enqueue);
+}
+
+static PyObject *collective_check(PyObject *self, PyObject *args) {
+  return collective_call(args, ditron.collective_check);
 }
 
 static PyObject *all_to_all_v_create(PyObject *self, PyObject *args) {
@@ -312,6 +320,7 @@ int add_operators(PyObject *module) {
   static PyMethodDef methods[] = {METHOD(operator_create) METHOD(operator_destroy) METHOD(operator_prepare)
                                       METHOD(plan_destroy) METHOD(plan_rows) METHOD(plan_enqueue) METHOD(plan_check) METHOD(collective_create)
                                       METHOD(collective_destroy) METHOD(collective_prepare) METHOD(collective_enqueue)
+                                      METHOD(collective_check)
                                       METHOD(all_to_all_v_create) METHOD(all_to_all_v_destroy) METHOD(all_to_all_v_prepare)
                                       METHOD(all_to_all_v_enqueue) METHOD(all_to_all_v_check) METHOD(send_receive_create)
                                       METHOD(send_receive_destroy) METHOD(send_receive_prepare) METHOD(send_receive_enqueue)

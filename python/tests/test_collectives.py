@@ -121,6 +121,34 @@ def test_what_is_wrong(world):
         reduce([np.zeros(101, np.float32) for _ in range(RANKS)])
 
 
+@pytest.mark.parametrize("make, in_parts, out_parts, same", [
+    (ditron.AllReduce, 1, 1, 0), (ditron.AllToAll, RANKS, RANKS, 0), (ditron.AllGather, 1, RANKS, None), (ditron.ReduceScatter, RANKS, 1, None)])
+def test_overlaps(world, make, in_parts, out_parts, same):
+    collective, n = make(world, 8, np.int32), 8
+    memory = [np.arange(100 * n, dtype=np.int32) for _ in range(RANKS)]
+    middle = 50 * n
+
+    def call(offset):  # of the larger of both in front of the smaller
+        xs, outs = [], []
+        for rank, each in enumerate(memory):
+            smaller = middle + (offset if offset is not None else n * rank)
+            begins = (smaller, middle) if in_parts < out_parts else (middle, smaller)
+            xs.append(each[begins[0]:][:in_parts * n])
+            outs.append(each[begins[1]:][:out_parts * n])
+        collective(xs, outs)
+    smaller, larger = min(in_parts, out_parts) * n, max(in_parts, out_parts) * n
+    for offset in range(-smaller - 2, larger + 2):
+        if offset == 0 and same == 0:
+            continue
+        if -smaller < offset < larger:
+            with pytest.raises(ditron.InvalidArgumentError, match=r"out is at 0x[0-9a-f]+ and overlaps in"):
+                call(offset)
+        elif offset % 4 == 0:
+            call(offset)
+    call(same)
+    world.synchronize()
+
+
 def at(shape, dtype, offset):
     """Zeros so many bytes behind a multiple of 16."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
@@ -156,7 +184,7 @@ def decode_of(world):
 def test_a_call_that_one_rank_is_refused_is_made_on_none(world, make):
     call = make(world)
     for _ in range(2):
-        with pytest.raises(ditron.InvalidArgumentError, match=r"is at 0x[0-9a-f]+; multiples of (2|16) bytes are accepted"):
+        with pytest.raises(ditron.InvalidArgumentError, match=r"is at 0x[0-9a-f]+(; multiples of (2|16) bytes are accepted|, 1 behind a multiple of 2)"):
             call(at(16, np.float16, 1))
         with pytest.raises(TypeError, match="read-only"):
             call(read_only(16, np.float16))

@@ -333,6 +333,17 @@ def test_ring_attention(dtype, ranks, causal, compiled):
     ditron.World(ranks, target="sim").run(check_ring_attention, getattr(torch, dtype), causal, compiled)
 
 
+def test_complex_numbers_are_moved():
+    def program(world):
+        x = torch.complex(torch.arange(6.0) + world.rank, torch.arange(6.0)).reshape(2, 3)
+        return x, ditron.torch.all_gather(x.conj(), world), ditron.torch.all_to_all(x, world)
+
+    results = ditron.World(2, target="sim").run(program)
+    for rank, (_, gathered, exchanged) in enumerate(results):
+        assert torch.equal(gathered, torch.cat([x.conj().resolve_conj() for x, *_ in results]))
+        assert torch.equal(exchanged, torch.stack([x[rank] for x, *_ in results]))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "uint8", "bool", "float8_e4m3fn"])
 @pytest.mark.parametrize("shape", [(3, 5), (1,), (0, 4), (9000,)])
 def test_all_gather(dtype, shape):

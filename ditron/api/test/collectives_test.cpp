@@ -347,8 +347,12 @@ TEST(CppCollective, IsTheSameFromTheHeader) {
     lent.push_back(context.adopt(rank, x[rank].data(), 256 * sizeof(float), "x").value());
     streams.push_back(context.stream(rank).value());
   }
-  for (uint32_t rank : {0u, 1u})
+  EXPECT_THAT(reduce.check(streams[0], x[0].data(), x[0].data() + 1, 255).message(), HasSubstr("and overlaps in"));
+  EXPECT_THAT(reduce.enqueue(streams[0], x[0].data() + 1, x[0].data(), 255).message(), HasSubstr("and overlaps in"));
+  for (uint32_t rank : {0u, 1u}) {
+    EXPECT_TRUE(reduce.check(streams[rank], x[rank].data(), x[rank].data(), 256).ok()); // which enqueues nothing
     ASSERT_TRUE(reduce.enqueue(streams[rank], x[rank].data(), x[rank].data(), 256).ok());
+  }
   ASSERT_TRUE(context.synchronize().ok());
   EXPECT_EQ(x[0], std::vector<float>(256, 6));
   EXPECT_EQ(x[1], x[0]);

@@ -222,14 +222,43 @@ Status Collective::keepPlan(runtime::Rank &rank, int64_t elements) {
   return Status::ok();
 }
 
-Status Collective::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer in, runtime::Pointer out,
-                           int64_t elements) {
-  DITRON_RETURN_IF_ERROR(verifyRank(operation(optionValues.kind), *world, rank));
+Status Collective::verifyCall(const runtime::Rank &rank, runtime::Pointer in, runtime::Pointer out,
+                              int64_t elements) const {
+  const CollectiveKind kind = optionValues.kind;
+  DITRON_RETURN_IF_ERROR(verifyRank(operation(kind), *world, rank));
   DITRON_RETURN_IF_ERROR(verifyElements(elements));
   if (elements == 0)
     return Status::ok();
   for (auto [name, pointer] : {std::pair("in", in), std::pair("out", out)})
-    DITRON_RETURN_IF_ERROR(verifyPointerType(operation(optionValues.kind), name, pointer, optionValues.dtype));
+    DITRON_RETURN_IF_ERROR(verifyPointerType(operation(kind), name, pointer, optionValues.dtype));
+  if (kind == CollectiveKind::Broadcast && rank.id() != optionValues.root)
+    return Status::ok(); // `in` is not read
+  const bool inHasParts = kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllToAll,
+             outHasParts = kind == CollectiveKind::AllGather || kind == CollectiveKind::AllToAll;
+  const auto bytes = static_cast<uintptr_t>(elements) * sizeOf(optionValues.dtype);
+  const auto begin = [](runtime::Pointer pointer) { return reinterpret_cast<uintptr_t>(pointer.address); };
+  const auto end = [&](runtime::Pointer pointer, bool hasParts) {
+    return begin(pointer) + bytes * (hasParts ? world->numRanks() : 1);
+  };
+  const uintptr_t inPlace = begin(in) + (inHasParts && !outHasParts ? rank.id() * bytes : 0),
+                  outPlace = begin(out) + (outHasParts && !inHasParts ? rank.id() * bytes : 0);
+  const bool areApart = end(in, inHasParts) <= begin(out) || end(out, outHasParts) <= begin(in);
+  if (!areApart && inPlace != outPlace)
+    return invalidArgument(
+        fmt::format("{}: out is at {} and overlaps in, which is at {}; accepted are memory that does "
+                    "not, and {}",
+                    operation(kind), out.address, in.address,
+                    inHasParts == outHasParts ? "in itself"
+                    : inHasParts              ? "this rank's part of in"
+                                              : "as in this rank's part of out"));
+  return Status::ok();
+}
+
+Status Collective::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer in, runtime::Pointer out,
+                           int64_t elements) {
+  DITRON_RETURN_IF_ERROR(verifyCall(rank, in, out, elements));
+  if (elements == 0)
+    return Status::ok();
   DITRON_ASSIGN_OR_RETURN(Plan * found,
                           kept[rank.id()]->find(
                               operation(optionValues.kind), stream, {elements, alignmentOf(in), alignmentOf(out)},

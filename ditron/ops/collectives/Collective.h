@@ -73,7 +73,7 @@ public:
     ///   AllToAll        in [ranks, n]   out [ranks, n]: part r of `in` becomes part `rank` of rank r's `out`
     ///   Broadcast       in [n], read on the root only;  out [n] on every rank
     /// In place: `out` may be `in` for AllReduce, AllToAll and Broadcast; `in` may be the own part of `out` (AllGather), `out`
-    /// the own part of `in` (ReduceScatter). Other overlaps are undefined. Addresses are multiples of 16 bytes.
+    /// the own part of `in` (ReduceScatter). Other overlaps are undefined (Collective::enqueue refuses them). Addresses are multiples of 16 bytes.
     Status enqueue(runtime::Stream &stream, runtime::Pointer in, runtime::Pointer out);
     /// For an operator whose calls begin with this one: they are agreed on as its own, and no longer as the collective's.
     void setAgreedCall(const runtime::AgreedCall &call);
@@ -101,6 +101,8 @@ public:
   /// Makes the plan that enqueue() then finds, unless it is there. Every rank prepares the same sizes in the same order: where ranks have
   /// operators of their own, a plan that differs is an error on all (plans/PlanAgreement.h).
   Status prepare(runtime::Rank &rank, int64_t elements);
+  /// Whether enqueue() would take these: types, sizes, alignments, and where they overlap. Nothing is enqueued.
+  Status verifyCall(const runtime::Rank &rank, runtime::Pointer in, runtime::Pointer out, int64_t elements) const;
   /// Plan::enqueue with the prepared plan for the size, or with one that is made now, which a capture does not allow. Also takes
   /// addresses that are no multiples of 16 bytes. No elements: nothing happens, on any rank.
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer in, runtime::Pointer out,

@@ -1,4 +1,6 @@
 """Worlds and tensors of the operators."""
+import torch
+
 from .._errors import InvalidArgumentError
 from .._tensors import pointer_of
 from .._world import worlds
@@ -14,7 +16,7 @@ def world_of(name):
 
 def dense(tensor):
     """Rows one behind the other, at a multiple of 16 bytes."""
-    tensor = tensor.contiguous()
+    tensor = tensor.resolve_conj().contiguous()
     return tensor if tensor.data_ptr() % 16 == 0 else tensor.clone()
 
 
@@ -28,4 +30,5 @@ def lend(device, tensors):
     """Kernels of the device may touch them from now on."""
     for tensor in tensors:
         if device.index is None or tensor.get_device() != device.index:
-            device.lend_tensor(pointer_of(tensor))  # which refuses other GPUs' tensors
+            # Which refuses other GPUs' tensors. Complex numbers are moved only, as what they consist of.
+            device.lend_tensor(pointer_of(torch.view_as_real(tensor) if tensor.is_complex() else tensor))
