@@ -17,6 +17,13 @@ Expected<uint64_t> parseByteSize(std::string_view option, const std::string &tex
   return value << shift;
 }
 
+Status verifyWholeElements(uint64_t bytes, DataType dtype) {
+  if (bytes % sizeOf(dtype) == 0)
+    return Status::ok();
+  return invalidArgument(fmt::format("--bytes {}: elements of {} have {} bytes each; multiples of {} are accepted",
+                                     bytes, toString(dtype), sizeOf(dtype), sizeOf(dtype)));
+}
+
 Expected<std::vector<uint64_t>> parseByteSizes(const std::vector<std::string> &texts) {
   std::vector<uint64_t> sizes;
   for (const std::string &text : texts) {

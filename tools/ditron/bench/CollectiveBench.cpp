@@ -116,9 +116,7 @@ Status CollectiveBench::run(const Knobs &knobs) {
 
 Status CollectiveBench::benchOf(uint64_t bytes, const std::optional<ops::CollectivePlan> &plan) {
   elements = static_cast<int64_t>(bytes / sizeOf(dtype));
-  if (bytes % sizeOf(dtype) != 0)
-    return invalidArgument(fmt::format("--bytes {}: elements of {} have {} bytes each; multiples of {} are accepted",
-                                       bytes, toString(dtype), sizeOf(dtype), sizeOf(dtype)));
+  DITRON_RETURN_IF_ERROR(verifyWholeElements(bytes, dtype));
   DITRON_ASSIGN_OR_RETURN(
       ops::Collective made,
       ops::Collective::create(*world, *jit,

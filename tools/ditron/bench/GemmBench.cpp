@@ -169,9 +169,13 @@ Expected<std::vector<ops::GemmPlan>> GemmBench::plansFor(const ops::GemmProblem 
     plans.push_back(plan);
   }
   const size_t wanted = plans.empty() ? std::max(gemm.sweep, 1u) : gemm.sweep;
-  for (size_t i = 0, taken = 0; i < ranked.size() && taken < wanted; ++i)
+  size_t taken = 0;
+  for (size_t i = 0; i < ranked.size() && taken < wanted; ++i)
     if (gemm.movement.empty() || toString(ranked[i].movement) == gemm.movement)
       plans.push_back(ranked[i]), ++taken;
+  if (taken < gemm.sweep)
+    note(fmt::format("--sweep {}: the model knows {} for {}x{}x{} of {}", gemm.sweep, taken, problem.m, problem.n,
+                     problem.k, toString(dtype)));
   if (plans.empty()) {
     // A form that the target would not choose by itself.
     DITRON_ASSIGN_OR_RETURN(ops::GemmPlan plan, ops::parseGemmPlan(gemm.movement, ranked.front()));

@@ -110,9 +110,8 @@ Status TransferBench::allocate(uint64_t bytes) {
   const uint32_t ranks = world->numRanks();
   const bool uneven = options.transfer == Transfer::AllToAllV;
   const int64_t row = uneven ? options.rowElements : 1;
-  if (!uneven && bytes % sizeOf(dtype) != 0)
-    return invalidArgument(fmt::format("--bytes {}: elements of {} have {} bytes each; multiples of {} are accepted",
-                                       bytes, toString(dtype), sizeOf(dtype), sizeOf(dtype)));
+  if (!uneven)
+    DITRON_RETURN_IF_ERROR(verifyWholeElements(bytes, dtype));
   rows = static_cast<int64_t>(bytes / (row * sizeOf(dtype)));
   if (rows == 0)
     return invalidArgument(fmt::format("--bytes {}: less than a row of {} {}", bytes, row, toString(dtype)));

@@ -41,6 +41,7 @@ Status readProblems(TuneArguments &arguments) {
   if (arguments.isCollective) {
     for (const std::string &text : arguments.sizes) {
       DITRON_ASSIGN_OR_RETURN(const uint64_t bytes, parseByteSize("--bytes", text));
+      DITRON_RETURN_IF_ERROR(verifyWholeElements(bytes, dtype));
       one.bytes = static_cast<int64_t>(bytes);
       problems.push_back(one);
     }
