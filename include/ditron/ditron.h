@@ -122,6 +122,7 @@ typedef struct ditron_variant *ditron_variant_h;
 typedef struct ditron_operator *ditron_operator_h;
 typedef struct ditron_plan *ditron_plan_h;
 typedef struct ditron_collective *ditron_collective_h;
+typedef struct ditron_all_reduce_rms_norm *ditron_all_reduce_rms_norm_h;
 typedef struct ditron_all_to_all_v *ditron_all_to_all_v_h;
 typedef struct ditron_send_receive *ditron_send_receive_h;
 typedef struct ditron_barrier *ditron_barrier_h;
@@ -558,6 +559,40 @@ DITRON_API ditron_status_t ditron_collective_enqueue(ditron_collective_h collect
 /* Whether ditron_collective_enqueue would take these; nothing is enqueued. As ditron_plan_check_with, for who makes the calls of several ranks. */
 DITRON_API ditron_status_t ditron_collective_check(ditron_collective_h collective, ditron_stream_h stream,
                                                    const void *in, void *out, int64_t elements);
+
+/* AllReduce, residual and RMSNorm as one launch: what stands between two products of a tensor-parallel layer. Row by row
+ *   residual_out = sum over ranks of x + residual        out = residual_out / sqrt(mean(residual_out^2) + epsilon) * weight
+ * The sum is rounded to the element type, then residual_out is, and the norm is of that: the values of the three steps one after the other. */
+typedef struct ditron_all_reduce_rms_norm_options {
+  size_t struct_size;
+  ditron_dtype_t dtype;      /* bf16 (also zero), fp16 or fp32. */
+  int64_t columns;           /* Of a row: a multiple of 16 bytes, at most 32768 elements. */
+  int64_t max_rows;          /* Of any call; sizes the buffers. */
+  double epsilon;            /* 0: 1e-6 */
+  uint32_t concurrent_calls; /* As of ditron_collective_options_t. */
+} ditron_all_reduce_rms_norm_options_t;
+
+/* Of one rank, each at a multiple of 16 bytes. out may be x, and residual_out residual. */
+typedef struct ditron_all_reduce_rms_norm_operands {
+  size_t struct_size;
+  const void *x;        /* [rows, columns] */
+  const void *residual; /* [rows, columns], the same on all ranks where the results are to be. */
+  const void *weight;   /* [columns] */
+  void *out;            /* [rows, columns] */
+  void *residual_out;   /* [rows, columns] */
+} ditron_all_reduce_rms_norm_operands_t;
+
+/* Allocates slots and counters on all ranks. Collective where ranks are processes. All ranks on one node. */
+DITRON_API ditron_status_t ditron_all_reduce_rms_norm_create(ditron_context_h context,
+                                                             const ditron_all_reduce_rms_norm_options_t *options,
+                                                             ditron_all_reduce_rms_norm_h *norm);
+DITRON_API void ditron_all_reduce_rms_norm_destroy(ditron_all_reduce_rms_norm_h norm);
+/* As ditron_collective_prepare, for so many rows. */
+DITRON_API ditron_status_t ditron_all_reduce_rms_norm_prepare(ditron_all_reduce_rms_norm_h norm, int64_t rows);
+/* Enqueues one call on the stream's rank. Calls, sizes and captures as of ditron_collective_enqueue; 0 rows do nothing. */
+DITRON_API ditron_status_t ditron_all_reduce_rms_norm_enqueue(ditron_all_reduce_rms_norm_h norm, ditron_stream_h stream,
+                                                              const ditron_all_reduce_rms_norm_operands_t *operands,
+                                                              int64_t rows);
 
 /* All-to-all of parts whose sizes stand on the device: counts and offsets in rows, read by the kernel and never by the host. */
 typedef struct ditron_all_to_all_v_options {

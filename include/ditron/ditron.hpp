@@ -487,6 +487,36 @@ public:
   }
 };
 
+/// AllReduce, residual and RMSNorm as one launch (ditron_all_reduce_rms_norm_enqueue).
+class AllReduceRmsNorm : public detail::Owner<ditron_all_reduce_rms_norm_h, ditron_all_reduce_rms_norm_destroy> {
+public:
+  using Owner::Owner;
+
+  /// As ditron_all_reduce_rms_norm_options_t.
+  struct Options {
+    ditron_dtype_t dtype = DITRON_BF16;
+    int64_t columns = 0;
+    int64_t maxRows = 0; ///< Of any call.
+    double epsilon = 1e-6;
+    uint32_t concurrentCalls = 1;
+  };
+  /// As ditron_all_reduce_rms_norm_operands_t.
+  struct Operands {
+    const void *x = nullptr, *residual = nullptr, *weight = nullptr;
+    void *out = nullptr, *residualOut = nullptr;
+  };
+
+  /// Before the first call anywhere, for every number of rows.
+  Status prepare(int64_t rows) { return Status::of(ditron_all_reduce_rms_norm_prepare(handle, rows)); }
+  Status enqueue(Stream &stream, const Operands &operands, int64_t rows) {
+    ditron_all_reduce_rms_norm_operands_t raw;
+    DITRON_INIT(raw);
+    raw.x = operands.x, raw.residual = operands.residual, raw.weight = operands.weight;
+    raw.out = operands.out, raw.residual_out = operands.residualOut;
+    return Status::of(ditron_all_reduce_rms_norm_enqueue(handle, stream.get(), &raw, rows));
+  }
+};
+
 /// All-to-all of parts whose sizes stand on the device (ditron_all_to_all_v_enqueue).
 class AllToAllV : public detail::Owner<ditron_all_to_all_v_h, ditron_all_to_all_v_destroy> {
 public:
@@ -1502,6 +1532,17 @@ public:
         [&](ditron_sequence_parallel_attention_h *layer) {
           return ditron_sequence_parallel_attention_create(handle, &raw, given.pointers.data(), given.count(), layer);
         });
+  }
+  Expected<AllReduceRmsNorm> createAllReduceRmsNorm(const AllReduceRmsNorm::Options &options) {
+    ditron_all_reduce_rms_norm_options_t raw;
+    DITRON_INIT(raw);
+    raw.dtype = options.dtype;
+    raw.columns = options.columns;
+    raw.max_rows = options.maxRows;
+    raw.epsilon = options.epsilon;
+    raw.concurrent_calls = options.concurrentCalls;
+    return detail::make<AllReduceRmsNorm, ditron_all_reduce_rms_norm_h>(
+        [&](ditron_all_reduce_rms_norm_h *norm) { return ditron_all_reduce_rms_norm_create(handle, &raw, norm); });
   }
   Expected<SendReceive> createSendReceive(ditron_dtype_t dtype) {
     return detail::make<SendReceive, ditron_send_receive_h>(

@@ -27,6 +27,7 @@ from ._attention import Attention, AttentionDecode, RingAttention, SequenceParal
 from ._collectives import AllGather, AllReduce, AllToAll, Broadcast, ReduceScatter
 from ._mixture import ExpertParallel, ExpertParallelMoe, GroupedGemm, Routing, TensorParallelMoe
 from ._operators import AllGatherGemm, GemmAllReduce, GemmReduceScatter
+from ._rms_norm import AllReduceRmsNorm
 from ._tensors import MockTensor, TensorWrapper, reinterpret
 from ._program import ProgramResult, run_program
 from ._transfers import AllToAllV, Barrier, SendReceive

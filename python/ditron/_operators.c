@@ -157,6 +157,50 @@ static PyObject *collective_check(PyObject *self, PyObject *args) {
   return collective_call(args, ditron.collective_check);
 }
 
+static PyObject *all_reduce_rms_norm_create(PyObject *self, PyObject *args) {
+  unsigned long long context;
+  ditron_all_reduce_rms_norm_options_t options;
+  DITRON_INIT(options);
+  int dtype;
+  long long columns, rows;
+  if (!PyArg_ParseTuple(args, "KiLLdI", &context, &dtype, &columns, &rows, &options.epsilon, &options.concurrent_calls))
+    return NULL;
+  options.dtype = (ditron_dtype_t)dtype;
+  options.columns = columns;
+  options.max_rows = rows;
+  ditron_all_reduce_rms_norm_h norm;
+  CHECK_UNLOCKED(ditron.all_reduce_rms_norm_create(handle(context), &options, &norm));
+  return from_handle(norm);
+}
+
+DESTROY(all_reduce_rms_norm)
+
+static PyObject *all_reduce_rms_norm_prepare(PyObject *self, PyObject *args) {
+  unsigned long long norm;
+  long long rows;
+  if (!PyArg_ParseTuple(args, "KL", &norm, &rows))
+    return NULL;
+  CHECK_UNLOCKED(ditron.all_reduce_rms_norm_prepare(handle(norm), rows));
+  Py_RETURN_NONE;
+}
+
+/* x, residual, weight, out, residual_out. */
+static PyObject *all_reduce_rms_norm_enqueue(PyObject *self, PyObject *args) {
+  unsigned long long norm, stream, a[5];
+  long long rows;
+  if (!PyArg_ParseTuple(args, "KKLKKKKK", &norm, &stream, &rows, &a[0], &a[1], &a[2], &a[3], &a[4]))
+    return NULL;
+  ditron_all_reduce_rms_norm_operands_t operands;
+  DITRON_INIT(operands);
+  operands.x = handle(a[0]);
+  operands.residual = handle(a[1]);
+  operands.weight = handle(a[2]);
+  operands.out = handle(a[3]);
+  operands.residual_out = handle(a[4]);
+  CHECK_UNLOCKED(ditron.all_reduce_rms_norm_enqueue(handle(norm), handle(stream), &operands, rows));
+  Py_RETURN_NONE;
+}
+
 static PyObject *all_to_all_v_create(PyObject *self, PyObject *args) {
   unsigned long long context;
   ditron_all_to_all_v_options_t options;
@@ -320,7 +364,9 @@ int add_operators(PyObject *module) {
   static PyMethodDef methods[] = {METHOD(operator_create) METHOD(operator_destroy) METHOD(operator_prepare)
                                       METHOD(plan_destroy) METHOD(plan_rows) METHOD(plan_enqueue) METHOD(plan_check) METHOD(collective_create)
                                       METHOD(collective_destroy) METHOD(collective_prepare) METHOD(collective_enqueue)
-                                      METHOD(collective_check)
+                                      METHOD(collective_check) METHOD(all_reduce_rms_norm_create)
+                                      METHOD(all_reduce_rms_norm_destroy) METHOD(all_reduce_rms_norm_prepare)
+                                      METHOD(all_reduce_rms_norm_enqueue)
                                       METHOD(all_to_all_v_create) METHOD(all_to_all_v_destroy) METHOD(all_to_all_v_prepare)
                                       METHOD(all_to_all_v_enqueue) METHOD(all_to_all_v_check) METHOD(send_receive_create)
                                       METHOD(send_receive_destroy) METHOD(send_receive_prepare) METHOD(send_receive_enqueue)

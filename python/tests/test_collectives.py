@@ -121,6 +121,34 @@ def test_what_is_wrong(world):
         reduce([np.zeros(101, np.float32) for _ in range(RANKS)])
 
 
+@pytest.mark.parametrize("dtype, limit", [(np.float32, 1e-5), (np.float16, 4e-3)])
+@pytest.mark.parametrize("in_place", [True, False])
+def test_all_reduce_rms_norm(world, dtype, limit, in_place):
+    norm = ditron.AllReduceRmsNorm(world, 40, 24, dtype, epsilon=0.25)
+    norm.prepare(33)
+    weight = numbers(5, 24, dtype)
+    for rows in (33, 1, 40, 33):
+        x, residual = [numbers(rank + rows, rows * 24, dtype).reshape(rows, 24) for rank in range(RANKS)], [numbers(9, rows * 24, dtype).reshape(rows, 24) for _ in range(RANKS)]
+        sums = sum(x) + residual[0]
+        results = () if in_place else ([np.zeros_like(each) for each in x], [np.zeros_like(each) for each in x])
+        out, residual_out = norm(x, residual, [weight] * RANKS, *results)
+        world.synchronize()
+        assert (out is x and residual_out is residual) == in_place
+        expected = sums.astype(float) / np.sqrt((sums.astype(float) ** 2).mean(1, keepdims=True) + 0.25) * weight
+        for rank in range(RANKS):
+            np.testing.assert_array_equal(residual_out[rank], sums)
+            np.testing.assert_allclose(out[rank], expected, rtol=limit, atol=limit)
+    for words, arguments in (("weight has 8 elements; 24 and more", (x, residual, [weight[:8]] * RANKS)), ("residual is .*; 33 rows are accepted", (x, [each[:2] for each in residual], [weight] * RANKS)),
+                             ("x has 20 elements, no multiple of the 24", ([np.zeros(20, dtype)] * RANKS, residual, [weight] * RANKS))):
+        with pytest.raises(ditron.InvalidArgumentError, match=words):
+            norm(*arguments)
+    for words, options in (("epsilon is -1", {"epsilon": -1.0}), ("epsilon=0.0; numbers other than 0", {"epsilon": 0.0}), ("epsilon is nan", {"epsilon": float("nan")})):
+        with pytest.raises(ditron.InvalidArgumentError, match=words):
+            ditron.AllReduceRmsNorm(world, 40, 24, dtype, **options)
+    with pytest.raises(ditron.InvalidArgumentError, match="3 columns of"):
+        ditron.AllReduceRmsNorm(world, 40, 3, dtype)
+
+
 @pytest.mark.parametrize("make, in_parts, out_parts, same", [
     (ditron.AllReduce, 1, 1, 0), (ditron.AllToAll, RANKS, RANKS, 0), (ditron.AllGather, 1, RANKS, None), (ditron.ReduceScatter, RANKS, 1, None)])
 def test_overlaps(world, make, in_parts, out_parts, same):

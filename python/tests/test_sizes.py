@@ -40,6 +40,7 @@ OPERATORS = {
     "GemmReduceScatter": ({"m": 4, "n": 16, "k": 16}, {}),
     "GemmAllReduce": ({"m": 4, "n": 16, "k": 16}, {}),
     "AllReduce": ({"max_elements": 4}, {}),
+    "AllReduceRmsNorm": ({"max_rows": 4, "columns": 16, "concurrent_calls": 1}, {}),
     "Broadcast": ({"max_elements": 4, "root": 1}, {}),
     "AllToAllV": ({"max_rows": 4, "row_elements": 1}, {}),
 }

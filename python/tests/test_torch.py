@@ -333,6 +333,31 @@ def test_ring_attention(dtype, ranks, causal, compiled):
     ditron.World(ranks, target="sim").run(check_ring_attention, getattr(torch, dtype), causal, compiled)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_all_reduce_rms_norm(compiled):
+    def program(world):
+        x = torch.randn(2, 9, 40, generator=torch.Generator().manual_seed(world.rank)).bfloat16()
+        residual, weight = (torch.randn(*shape, generator=torch.Generator().manual_seed(7)).bfloat16() for shape in ((2, 9, 40), (40,)))
+        norm = lambda x, residual: ditron.torch.all_reduce_rms_norm(x, residual, weight, world, 1e-5)
+        norm = torch.compile(norm, fullgraph=True, backend="aot_eager") if compiled else norm
+        results = norm(x, residual)
+        assert all(torch.equal(*pair) for pair in zip(results, norm(x, residual)))
+        with pytest.raises(RuntimeError, match=r"weight \[39\]; \[..., columns\] of x"):
+            ditron.torch.all_reduce_rms_norm(x, residual, weight[:39], world)
+        assert ditron.torch.all_reduce_rms_norm(x[:0], residual[:0], weight, world)[0].shape == (0, 9, 40)
+        return x, residual, weight, *results
+
+    results = ditron.World(3, target="sim").run(program)
+    total = sum(x.float() for x, *_ in results).bfloat16()
+    _, residual, weight, *_ = results[0]
+    sums = total + residual
+    wide = sums.float()
+    expected = wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + 1e-5) * weight.float()
+    for *_, out, residual_out in results:
+        assert torch.equal(residual_out, sums)
+        close(out, expected)
+
+
 def test_complex_numbers_are_moved():
     def program(world):
         x = torch.complex(torch.arange(6.0) + world.rank, torch.arange(6.0)).reshape(2, 3)

@@ -4,6 +4,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/api/test/ApiTest.h"
+#include "ditron/api/test/CppRanks.h"
 
 #include <ditron/ditron.hpp>
 
@@ -358,6 +359,58 @@ TEST(CppCollective, IsTheSameFromTheHeader) {
   EXPECT_EQ(x[1], x[0]);
   wanted.maxElements = 0;
   EXPECT_THAT(context.createCollective(wanted).status().message(), HasSubstr("max_elements is 0"));
+}
+
+class CppAllReduceRmsNorm : public CppRanks {};
+
+TEST_F(CppAllReduceRmsNorm, IsTheThreeSteps) {
+  constexpr int64_t rows = 5, columns = 12;
+  AllReduceRmsNorm::Options options;
+  options.dtype = DITRON_F32;
+  options.columns = columns;
+  options.maxRows = rows;
+  options.epsilon = 0.5;
+  AllReduceRmsNorm norm = context->createAllReduceRmsNorm(options).value();
+  ASSERT_TRUE(norm.prepare(rows).ok());
+  std::vector<float> x[ranks], residual[ranks], weight[ranks], out[ranks];
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    for (int64_t i = 0; i < rows * columns; ++i) {
+      x[rank].push_back(static_cast<float>((i * 5 + rank * 3) % 7 - 3));
+      residual[rank].push_back(static_cast<float>(i % 3));
+    }
+    for (int64_t i = 0; i < columns; ++i)
+      weight[rank].push_back(static_cast<float>(i + 1));
+    out[rank].assign(rows * columns, -1);
+    for (std::vector<float> *each : {&x[rank], &residual[rank], &weight[rank], &out[rank]})
+      lend(rank, *each);
+  }
+  const std::vector<float> given = residual[0];
+  for (uint32_t rank = 0; rank < ranks; ++rank) // the residual in place
+    ASSERT_TRUE(norm.enqueue(streams[rank],
+                             {x[rank].data(), residual[rank].data(), weight[rank].data(), out[rank].data(),
+                              residual[rank].data()},
+                             rows)
+                    .ok());
+  ASSERT_TRUE(context->synchronize().ok());
+  for (int64_t row = 0; row < rows; ++row) {
+    double squares = 0;
+    std::vector<double> sums;
+    for (int64_t i = row * columns; i < (row + 1) * columns; ++i) {
+      sums.push_back(double(given[i]) + x[0][i] + x[1][i]);
+      squares += sums.back() * sums.back();
+    }
+    for (int64_t column = 0; column < columns; ++column)
+      for (uint32_t rank = 0; rank < ranks; ++rank) {
+        EXPECT_EQ(residual[rank][row * columns + column], sums[column]);
+        EXPECT_NEAR(out[rank][row * columns + column],
+                    sums[column] / std::sqrt(squares / columns + options.epsilon) * weight[rank][column], 1e-4);
+      }
+  }
+  EXPECT_THAT(norm.enqueue(streams[0], {x[0].data()}, rows).message(), HasSubstr("residual"));
+  options.columns = 3;
+  EXPECT_THAT(context->createAllReduceRmsNorm(options).status().message(), HasSubstr("3 columns of fp32"));
+  EXPECT_EQ(ditron_all_reduce_rms_norm_prepare(nullptr, 1), DITRON_INVALID_ARGUMENT);
+  ditron_all_reduce_rms_norm_destroy(nullptr);
 }
 
 } // namespace

@@ -205,6 +205,16 @@ TEST_F(OptionSizes, RingAttention) {
   }
 }
 
+TEST_F(OptionSizes, AllReduceRmsNorm) {
+  using Options = ditron_all_reduce_rms_norm_options_t;
+  Options valid;
+  DITRON_INIT(valid);
+  valid.columns = 64, valid.max_rows = 8;
+  checkCreation<Options>(
+      valid, {MEMBER(Options, columns), MEMBER(Options, max_rows), MEMBER_WITHOUT_LIMIT(Options, concurrent_calls)},
+      ditron_all_reduce_rms_norm_create, ditron_all_reduce_rms_norm_destroy);
+}
+
 TEST_F(OptionSizes, TensorParallelAttention) {
   using Options = ditron_tensor_parallel_attention_options_t;
   ditron_attention_weights_t own;

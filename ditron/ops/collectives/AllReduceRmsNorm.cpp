@@ -6,6 +6,7 @@
 
 #include <array>
 #include <bit>
+#include <cmath>
 #include <fmt/format.h>
 #include <limits>
 
@@ -38,6 +39,9 @@ Expected<AllReduceRmsNorm> AllReduceRmsNorm::create(runtime::World &world, runti
         fmt::format("{}: maxRows is {}; 1 to {} are accepted", operation, options.maxRows, mostRows));
   if (options.concurrentCalls == 0)
     return invalidArgument(fmt::format("{}: 0 concurrent calls; at least 1 is accepted", operation));
+  if (!(options.epsilon >= 0) || !std::isfinite(options.epsilon))
+    return invalidArgument(
+        fmt::format("{}: epsilon is {}; finite numbers from 0 on are accepted", operation, options.epsilon));
   AllReduceRmsNorm op;
   op.optionValues = options;
   op.world = &world;

@@ -6,6 +6,7 @@
     y = ditron.torch.gemm_rs(h, w_down, world)     # w_down [d, hidden / ranks]: y [tokens / ranks, d]
     y = ditron.torch.gemm_ar(h, w_down, world)     # the whole sum on every rank: y [tokens, d]
     y = ditron.torch.all_reduce(y, world)          # also reduce_scatter, all_gather, all_to_all and all_to_all_v
+    y, r = ditron.torch.all_reduce_rms_norm(y, r, weight, world)    # the sum + r, and its norm
     o = ditron.torch.attention(q, k, v, world)     # of this rank's heads
     o = ditron.torch.ring_attention(q, k, v, world, tokens)     # of this rank's tokens, to the keys of all ranks
 
@@ -14,8 +15,8 @@ order, backward too: the gradient of one operator is a call of the other. On GPU
 ranks (`world.run`) a call returns when all ranks have made it and the result is there.
 """
 from ._attention import attention, ring_attention
-from ._collectives import all_gather, all_reduce, all_to_all, all_to_all_v, check_transfers, reduce_scatter
+from ._collectives import all_gather, all_reduce, all_reduce_rms_norm, all_to_all, all_to_all_v, check_transfers, reduce_scatter
 from ._products import ag_gemm, gemm_ar, gemm_rs
 
-__all__ = ["ag_gemm", "all_gather", "all_reduce", "all_to_all", "all_to_all_v", "attention", "check_transfers", "gemm_ar", "gemm_rs", "reduce_scatter",
+__all__ = ["ag_gemm", "all_gather", "all_reduce", "all_reduce_rms_norm", "all_to_all", "all_to_all_v", "attention", "check_transfers", "gemm_ar", "gemm_rs", "reduce_scatter",
            "ring_attention"]

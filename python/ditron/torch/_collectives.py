@@ -8,6 +8,7 @@ import torch
 from .. import _native
 from .._collectives import REDUCTIONS, AllGather, AllReduce, AllToAll, ReduceScatter
 from .._errors import InvalidArgumentError
+from .._rms_norm import AllReduceRmsNorm
 from .._transfers import AllToAllV
 from ._tensors import dense, lend, world_of
 
@@ -39,6 +40,12 @@ def all_to_all_v(x, send_counts, world, max_rows, out_rows):
     receive_counts, int64 [ranks], says how much came from each. `max_rows`: the most that one rank sends another; rows, type and max_rows
     are the same on all ranks. A part that is larger, or that does not fit into out, is left out: check_transfers(world) tells."""
     return _all_to_all_v(x, send_counts, world.name, max_rows, out_rows)
+
+
+def all_reduce_rms_norm(x, residual, weight, world, epsilon=1e-6):
+    """(out, residual_out): residual_out = the sum of the ranks' x + residual, out = residual_out / sqrt(mean(residual_out ** 2) + epsilon) * weight, row by
+    row, in one launch, as ditron.AllReduceRmsNorm. x and residual [..., columns], weight [columns]. Has no gradient."""
+    return _all_reduce_rms_norm(x, residual, weight, world.name, epsilon)
 
 
 def check_transfers(world):
@@ -116,6 +123,28 @@ def _like_all_to_all_v(x, send_counts, world, max_rows, out_rows):
     if send_counts.dtype != torch.int64 or tuple(send_counts.shape) != (ranks,):
         raise InvalidArgumentError(f"all_to_all_v: send_counts is {send_counts.dtype} {list(send_counts.shape)}; int64 [{ranks}] is accepted")
     return x.new_empty((out_rows, *x.shape[1:])), send_counts.new_empty(ranks)
+
+
+@torch.library.custom_op("ditron::all_reduce_rms_norm", mutates_args=())
+def _all_reduce_rms_norm(x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, world: str, epsilon: float) -> tuple[torch.Tensor, torch.Tensor]:
+    results = _like_all_reduce_rms_norm(x, residual, weight, world, epsilon)
+    if x.numel():
+        world = world_of(world)
+        call = _NormCall(x.shape[-1], x.numel() // x.shape[-1], x.dtype, epsilon)
+        rank, tensors = world.rank_of(x), (*(dense(each.detach()) for each in (x, residual, weight)), *results)
+        proxy = weakref.proxy(world)
+        world.collective(rank, call, lambda: _PreparedNorm(proxy, call), lambda made: made.enqueue(rank, tensors))
+    return results
+
+
+@_all_reduce_rms_norm.register_fake
+def _like_all_reduce_rms_norm(x, residual, weight, world, epsilon):
+    torch._check(x.dim() >= 1 and x.shape == residual.shape and weight.shape == x.shape[-1:],
+                 lambda: f"all_reduce_rms_norm: x is {list(x.shape)}, residual {list(residual.shape)}, weight {list(weight.shape)}; "
+                         "[..., columns] of x and residual and [columns] are accepted")
+    torch._check(x.dtype == residual.dtype == weight.dtype,
+                 lambda: f"all_reduce_rms_norm: x is {x.dtype}, residual {residual.dtype}, weight {weight.dtype}; all need the same type")
+    return x.new_empty(x.shape), x.new_empty(x.shape)
 
 
 def _rows_of_part(name, x, world):
@@ -248,3 +277,33 @@ class _PreparedCollective:
         device = self.world.device(rank)
         lend(device, tensors)
         self.collective.enqueue_at(device, *[tensor.data_ptr() for tensor in tensors], self.elements)
+
+
+class _NormCall(typing.NamedTuple):
+    """What ranks have to agree on."""
+
+    columns: int
+    rows: int
+    dtype: torch.dtype
+    epsilon: float
+
+    def __str__(self):
+        return f"all_reduce_rms_norm of {self.rows} rows of {self.columns} {self.dtype}, epsilon={self.epsilon}"
+
+
+class _PreparedNorm:
+    """A number of rows of an AllReduceRmsNorm of a world, which has one for about as many."""
+
+    def __init__(self, world, call):
+        self.world, self.rows = world, call.rows
+        most = 1 << (call.rows - 1).bit_length()
+        key = AllReduceRmsNorm, call.columns, most, call.dtype, call.epsilon
+        if key not in world.collectives:
+            world.collectives[key] = AllReduceRmsNorm(world, most, call.columns, call.dtype, epsilon=call.epsilon)
+        self.norm = world.collectives[key]
+        self.norm.prepare(call.rows)
+
+    def enqueue(self, rank, tensors):
+        device = self.world.device(rank)
+        lend(device, tensors)
+        _native.all_reduce_rms_norm_enqueue(self.norm.handle, device.stream(), self.rows, *[tensor.data_ptr() for tensor in tensors])
