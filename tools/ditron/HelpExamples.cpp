@@ -86,6 +86,8 @@ constexpr HelpExample table[] = {
     {"tune reduce_scatter", "  ditron tune reduce_scatter --ranks 2 --bytes 4K --candidates 2 --out tuned.plans"},
     {"tune all_to_all", "  ditron tune all_to_all --ranks 2 --bytes 4K --candidates 2 --out tuned.plans"},
     {"tune broadcast", "  ditron tune broadcast --ranks 2 --bytes 4K --candidates 2 --out tuned.plans"},
+    {"tune all_reduce_rms_norm",
+     "  ditron tune all_reduce_rms_norm --ranks 2 --rows 1,40 --columns 512 --candidates 2 --out tuned.plans"},
     {"predict", R"(  ditron predict ag_gemm --m 8192 --n 28672 --k 8192 --machine h200x8 --trace ag_gemm.json
   ditron predict all_reduce --bytes 1048576 --form two_shot --machine h800x8 --json)"},
     {"swizzle ag_gemm", "  ditron swizzle ag_gemm --ranks 8 --nodes 2 --m 1000 --block-m 64 --svg ag_gemm.svg"},

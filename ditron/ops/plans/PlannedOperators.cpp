@@ -71,7 +71,7 @@ std::vector<PlannedOperator> makeOperators() {
   for (CollectiveKind kind : allCollectiveKinds())
     operators.push_back({std::string(toString(kind)), {"bytes"}, verifyCollectivePlan});
   for (const std::string_view op : {pairsOperator, rmsNormOperator})
-    operators.push_back({std::string(op), {"bytes"}, verifyPlanTextOf, false});
+    operators.push_back({std::string(op), {"bytes"}, verifyPlanTextOf, op == rmsNormOperator});
   return operators;
 }
 

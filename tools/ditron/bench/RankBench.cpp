@@ -103,9 +103,9 @@ Expected<double> RankBench::microsecondsOf(const Call &enqueue) {
   return times.best();
 }
 
-Expected<double> RankBench::simulatedMicroseconds(TimedCalls &calls) {
+Expected<double> RankBench::simulatedMicroseconds(const Call &enqueue) {
   world->machine()->clearTrace();
-  DITRON_RETURN_IF_ERROR(callOnce([&](uint32_t id) { return calls.enqueue(id); }));
+  DITRON_RETURN_IF_ERROR(callOnce(enqueue));
   DITRON_ASSIGN_OR_RETURN(const int64_t picoseconds, runtime::spanOfRecordedWork(*world));
   return static_cast<double>(picoseconds) * 1e-6;
 }

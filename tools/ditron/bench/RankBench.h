@@ -66,7 +66,10 @@ protected:
   /// Of a call, however short or long, on GPUs; 0 on simulated ones.
   Expected<double> microsecondsOf(const Call &enqueue);
   /// Of one call, in virtual time; what was recorded before is forgotten.
-  Expected<double> simulatedMicroseconds(TimedCalls &calls);
+  Expected<double> simulatedMicroseconds(const Call &enqueue);
+  Expected<double> simulatedMicroseconds(TimedCalls &calls) {
+    return simulatedMicroseconds([&](uint32_t id) { return calls.enqueue(id); });
+  }
 
   /// For tables and JSON, of a time, a rate or a ratio; 0 was not measured: "-" and null.
   static std::string shown(double value, int digits);

@@ -45,7 +45,7 @@ private:
   Status benchRows(int64_t rows);
   struct Measured {
     std::string plan;
-    double microseconds, error;
+    double microseconds, simulated, error; ///< Of the former two one is 0, on simulated GPUs and on others.
   };
   Expected<Measured> measurePlan(int64_t rows, const std::optional<ops::CollectivePlan> &plan);
   /// 0 on simulated GPUs.
@@ -66,7 +66,9 @@ Status RmsNormBench::run(const Knobs &knobs) {
   if (plans.empty())
     plans.emplace_back();
   DITRON_RETURN_IF_ERROR(chooseTarget());
-  DITRON_RETURN_IF_ERROR(start(knobs));
+  runtime::WorldOptions recorded;
+  recorded.trace = simulated;
+  DITRON_RETURN_IF_ERROR(start(knobs, recorded));
   table = fmt::format("all_reduce_rms_norm of {} columns, {}, {} x {}\n{:>7}  {:<32}{:>12}{:>12}{:>16}{:>10}\n",
                       options.columns, toString(dtype), options.ranks, gpu(), "rows", "form blocks warps chunk", "us",
                       "apart us", "apart/together", "error");
@@ -106,12 +108,13 @@ Status RmsNormBench::benchRows(int64_t rows) {
     together.push_back(std::move(measured));
   }
   DITRON_ASSIGN_OR_RETURN(const double apart, microsecondsApart(rows));
-  for (const auto &[plan, microseconds, error] : together) {
+  for (const auto &[plan, microseconds, simulatedTime, error] : together) {
     table += fmt::format("{:>7}  {:<32}{:>12}{:>12}{:>16}{:>10.1e}\n", rows, plan, shown(microseconds, 2),
                          shown(apart, 2), shown(microseconds > 0 ? apart / microseconds : 0, 2), error);
     reportRows.push_back({{"rows", rows},
                           {"plan", plan},
                           {"microseconds", orNull(microseconds)},
+                          {"simulated_microseconds", orNull(simulatedTime)},
                           {"apart_microseconds", orNull(apart)},
                           {"error", error}});
   }
@@ -192,7 +195,11 @@ Expected<RmsNormBench::Measured> RmsNormBench::measurePlan(int64_t rows,
   DITRON_ASSIGN_OR_RETURN(const double error, errorOf(rows));
   DITRON_RETURN_IF_ERROR(verifyError(error, allowedError).withContext(text));
   DITRON_ASSIGN_OR_RETURN(const double microseconds, microsecondsOf(call));
-  return Measured{text, microseconds, error};
+  double simulatedTime = 0;
+  if (simulated) {
+    DITRON_ASSIGN_OR_RETURN(simulatedTime, simulatedMicroseconds(call));
+  }
+  return Measured{text, microseconds, simulatedTime, error};
 }
 
 } // namespace

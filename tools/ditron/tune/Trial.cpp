@@ -152,7 +152,7 @@ std::optional<double> timeOf(const nlohmann::json &report, const TuneProblem &pr
     return row.contains("plans") ? positive(row.at("plans").at(0).at("median_microseconds")) : std::nullopt;
   }
   if (problem.isCollective())
-    return first(report.at("rows").at(0), {"graph_us", "simulated_us"});
+    return first(report.at("rows").at(0), {"graph_us", "simulated_us", "microseconds", "simulated_microseconds"});
   return first(report, {"graph_microseconds", "simulated_microseconds"});
 }
 
@@ -190,6 +190,9 @@ std::vector<std::string> trialWords(const TuneProblem &problem, const std::vecto
          fmt::format("{}x{}x{}x{}x{}", problem.batch, problem.heads, problem.kvHeads, problem.queries, problem.dim)});
   else if (problem.op == "gemm")
     add({"--shape", fmt::format("{}x{}x{}", problem.m, problem.n, problem.k), "--peer", "none"}); // always checked
+  else if (problem.isRmsNorm())
+    add({"--ranks", fmt::to_string(problem.ranks), "--rows", fmt::to_string(problem.rowsOfNorm()), "--columns",
+         fmt::to_string(problem.columns)}); // always checked
   else if (problem.isCollective())
     add({"--ranks", fmt::to_string(problem.ranks), "--bytes", fmt::to_string(problem.bytes), "--check"});
   else

@@ -6,7 +6,6 @@
 #include "base/VisibleGpus.h"
 #include "tune/Tuner.h"
 
-#include "ditron/ops/collectives/CollectivePlans.h"
 #include "ditron/runtime/TargetChoice.h"
 #include "ditron/runtime/World.h"
 
@@ -24,7 +23,7 @@ struct TuneArguments {
   uint32_t ranks = 4;
   std::string target = "sim:sm_80", dtype = "bf16";
   std::vector<int64_t> rows;
-  int64_t n = 0, k = 0, experts = 8, topK = 2;
+  int64_t n = 0, k = 0, experts = 8, topK = 2, columns = 8192;
   int64_t batch = 1, heads = 32, kvHeads = 0, dim = 128;
   std::vector<std::string> sizes, plants;
   bool quiet = false;
@@ -49,7 +48,9 @@ Status readProblems(TuneArguments &arguments) {
     problems.erase(std::ranges::unique(problems, {}, &TuneProblem::bytes).begin(), problems.end());
     return Status::ok();
   }
-  if (isAttention(arguments.op)) {
+  if (arguments.op == ops::rmsNormOperator)
+    one.columns = arguments.columns;
+  else if (isAttention(arguments.op)) {
     one.batch = arguments.batch;
     one.heads = arguments.heads;
     one.kvHeads = arguments.kvHeads ? arguments.kvHeads : arguments.heads;
@@ -66,7 +67,10 @@ Status readProblems(TuneArguments &arguments) {
           fmt::format("--top-k {}: of {} experts; 1 to {} are accepted", one.topK, one.experts, one.experts));
   }
   for (const int64_t rows : arguments.rows) {
-    (isAttention(arguments.op) ? one.queries : one.m) = rows;
+    if (one.isRmsNorm())
+      one.bytes = rows * one.columns * static_cast<int64_t>(sizeOf(dtype));
+    else
+      (isAttention(arguments.op) ? one.queries : one.m) = rows;
     problems.push_back(one);
   }
   std::ranges::sort(problems, {}, &TuneProblem::firstSize);
@@ -181,6 +185,14 @@ void addOperator(CLI::App &tuneCommand, CommandContext &context, const ops::Plan
     command->add_option("--bytes", arguments->sizes, "Sizes, like 64K,1M, as `ditron bench` takes them")
         ->delimiter(',')
         ->required();
+  } else if (op.name == ops::rmsNormOperator) {
+    command->add_option("--rows", arguments->rows, "Numbers of rows, like 1,32,2048")
+        ->delimiter(',')
+        ->check(integerBetween(1, INT32_MAX))
+        ->required();
+    command->add_option("--columns", arguments->columns, "Of a row")
+        ->check(integerBetween(1, 32768))
+        ->capture_default_str();
   } else if (isAttention(op.name)) {
     command->add_option("--queries", arguments->rows, "Queries of a sequence, and keys, like 1024,8192")
         ->delimiter(',')

@@ -3,7 +3,6 @@
 
 #include "ditron/ops/Gemm.h"
 #include "ditron/ops/attention/Attention.h"
-#include "ditron/ops/collectives/CollectivePlans.h"
 #include "ditron/ops/moe/GroupedGemm.h"
 #include "ditron/ops/plans/TensorParallelPlan.h"
 #include "ditron/predict/ProductModel.h"
@@ -18,6 +17,11 @@
 namespace ditron::tool {
 
 namespace {
+
+/// What the exchange of an operator on all ranks is.
+Expected<ops::CollectiveKind> kindOf(std::string_view op) {
+  return op == ops::rmsNormOperator ? ops::CollectiveKind::AllReduce : ops::parseCollectiveKind(op);
+}
 
 using ops::ceilDivide;
 using ops::TensorParallelForm;
@@ -276,7 +280,7 @@ Expected<double> predict(const TuneProblem &problem, const TuneMachine &machine,
     return model.attention(plan);
   }
   if (problem.isCollective()) {
-    DITRON_ASSIGN_OR_RETURN(const ops::CollectiveKind kind, ops::parseCollectiveKind(problem.op));
+    DITRON_ASSIGN_OR_RETURN(const ops::CollectiveKind kind, kindOf(problem.op));
     DITRON_ASSIGN_OR_RETURN(const ops::CollectivePlan plan, ops::parseCollectivePlan(text));
     return model.collective(kind, plan);
   }
@@ -410,7 +414,9 @@ std::vector<std::string> collectivePlans(ops::CollectiveKind kind, const TunePro
         for (const uint32_t chunk : {1024u, 2048u, 4096u, 8192u, 16384u, 32768u}) {
           const bool isChunks = ops::hasChunks(form);
           const ops::CollectivePlan plan = {form, count, warps, isChunks ? chunk : 0};
-          if ((isChunks || chunk == 1024) && plan.verify(kind, problem.ranks).isOk())
+          const Status isFit =
+              problem.isRmsNorm() ? verifyPlanOf(problem.op, plan, problem.ranks) : plan.verify(kind, problem.ranks);
+          if ((isChunks || chunk == 1024) && isFit.isOk())
             plans.push_back(plan.text());
         }
   }
@@ -456,6 +462,8 @@ std::string TuneProblem::text() const {
     return fmt::format("tokens {} n {} k {} experts {} top {}", m, n, k, experts, topK);
   if (isAttention())
     return fmt::format("queries {} batch {} heads {} on {} dim {}", queries, batch, heads, kvHeads, dim);
+  if (isRmsNorm())
+    return fmt::format("rows {} columns {}", rowsOfNorm(), columns);
   return isCollective() ? fmt::format("bytes {}", bytes) : fmt::format("m {} n {} k {}", m, n, k);
 }
 
@@ -482,7 +490,7 @@ Expected<std::string> canonicalPlan(const std::string &op, const std::string &te
     DITRON_ASSIGN_OR_RETURN(const ops::GemmPlan plan, ops::parseGemmPlan(text, {}));
     return plan.text();
   }
-  if (ops::parseCollectiveKind(op).isOk()) {
+  if (kindOf(op).isOk()) {
     DITRON_ASSIGN_OR_RETURN(const ops::CollectivePlan plan, ops::parseCollectivePlan(text));
     return plan.text();
   }
@@ -504,7 +512,7 @@ Expected<std::vector<Candidate>> candidatesFor(const TuneProblem &problem, const
   } else if (problem.isAttention()) {
     plans = attentionPlans(problem, machine);
   } else if (problem.isCollective()) {
-    DITRON_ASSIGN_OR_RETURN(const ops::CollectiveKind kind, ops::parseCollectiveKind(problem.op));
+    DITRON_ASSIGN_OR_RETURN(const ops::CollectiveKind kind, kindOf(problem.op));
     plans = collectivePlans(kind, problem, machine);
   } else {
     plans = tensorParallelPlans(problem, machine);

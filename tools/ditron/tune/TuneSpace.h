@@ -15,6 +15,7 @@
 #ifndef DITRON_TOOLS_DITRON_TUNESPACE_H
 #define DITRON_TOOLS_DITRON_TUNESPACE_H
 
+#include "ditron/ops/collectives/CollectivePlans.h"
 #include "ditron/ops/plans/PlanTable.h"
 #include "ditron/predict/MachineDescription.h"
 #include "ditron/runtime/Device.h"
@@ -29,12 +30,15 @@ struct TuneProblem {
   std::string op; ///< Of ops::plannedOperators().
   uint32_t ranks = 1;
   DataType dtype = DataType::BF16;
-  int64_t m = 0, n = 0, k = 0;   ///< Of products: of the whole; of grouped ones m is the number of tokens.
-  int64_t bytes = 0;             ///< Of collectives.
-  int64_t experts = 0, topK = 0; ///< Of grouped products.
+  int64_t m = 0, n = 0, k = 0; ///< Of products: of the whole; of grouped ones m is the number of tokens.
+  int64_t bytes = 0; ///< Of collectives; of all_reduce_rms_norm those of its rows, which have so many columns.
+  int64_t columns = 0;
+  int64_t experts = 0, topK = 0;                                   ///< Of grouped products.
   int64_t queries = 0, batch = 1, heads = 0, kvHeads = 0, dim = 0; ///< Of attention, with as many keys as queries.
 
   bool isCollective() const { return bytes > 0; }
+  bool isRmsNorm() const { return op == ops::rmsNormOperator; }
+  int64_t rowsOfNorm() const { return bytes / (columns * static_cast<int64_t>(sizeOf(dtype))); }
   bool isGrouped() const { return experts > 0; }
   bool isAttention() const { return queries > 0; }
   bool isCausal() const { return op == "causal_attention"; }
