@@ -168,7 +168,7 @@ class ExpertParallel(NamedOperands):
     def check(self):
         """Waits for the work of all ranks of this process; InvalidArgumentError for the first slots or rows that were dropped since the last check."""
         self.world.synchronize()
-        self.each_rank(lambda device: _native.expert_parallel_check(self.handle, device.stream()))
+        self.check_each(lambda device: _native.expert_parallel_check(self.handle, device.stream()))
 
 
 class _Layer(NamedOperands):
@@ -303,4 +303,4 @@ class ExpertParallelMoe(_Layer):
     def check(self):
         """Waits for the work of all ranks of this process; InvalidArgumentError for the first slots or rows that were dropped since the last check."""
         self.world.synchronize()
-        self.each_rank(lambda device: _native.expert_parallel_moe_check(self.handle, device.stream()))
+        self.check_each(lambda device: _native.expert_parallel_moe_check(self.handle, device.stream()))

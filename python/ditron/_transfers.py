@@ -31,6 +31,19 @@ class _Transfer:
         for rank in ranks:
             self.at(rank, function)
 
+    def check_each(self, function):
+        """each_rank of a check, which forgets what it tells: on all of them before the first one's error is raised."""
+        errors = []
+
+        def check(device):
+            try:
+                function(device)
+            except InvalidArgumentError as error:
+                errors.append(error)
+        self.each_rank(check)
+        if errors:
+            raise errors[0]
+
     def at(self, rank, function):
         device = self.world.device(rank)
         device.keep((self,))
@@ -125,7 +138,7 @@ class AllToAllV(_Transfer):
     def check(self):
         """Waits for the work of all ranks of this process; InvalidArgumentError for the first size since the last check that could not be."""
         self.world.synchronize()
-        self.each_rank(lambda device: _native.all_to_all_v_check(self.handle, device.stream()))
+        self.check_each(lambda device: _native.all_to_all_v_check(self.handle, device.stream()))
 
 
 class SendReceive(_Transfer):
@@ -159,7 +172,7 @@ class SendReceive(_Transfer):
     def check(self):
         """Waits for the work of all ranks of this process; InvalidArgumentError for the first message of another size than was to be received."""
         self.world.synchronize()
-        self.each_rank(lambda device: _native.send_receive_check(self.handle, device.stream()))
+        self.check_each(lambda device: _native.send_receive_check(self.handle, device.stream()))
 
 
 class Barrier(_Transfer):

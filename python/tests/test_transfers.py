@@ -103,6 +103,12 @@ def test_messages_in_a_circle_and_their_sizes(world):
     pairs(receives=[(0, np.zeros(9, np.float32))], rank=1)
     with pytest.raises(ditron.InvalidArgumentError, match="rank 0 has sent 7 elements, and 9 were to be received"):
         pairs.check()
+    # Errors of several ranks are those of one check.
+    for peer in range(RANKS):
+        pairs([((peer + 1) % RANKS, np.zeros(3, np.float32))], [((peer - 1) % RANKS, np.zeros(4, np.float32))], rank=peer)
+    with pytest.raises(ditron.InvalidArgumentError, match="has sent 3 elements, and 4 were to be received"):
+        pairs.check()
+    pairs.check()
     with pytest.raises(ditron.InvalidArgumentError, match="a send to rank 3"):
         pairs([(3, np.zeros(9, np.float32))], rank=0)
 
