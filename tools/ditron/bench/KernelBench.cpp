@@ -112,8 +112,8 @@ Expected<ops::MultiplyPrecision> parsePrecision(std::string_view name, DataType 
   if (name == toString(ops::MultiplyPrecision::Tf32))
     return ops::MultiplyPrecision::Tf32;
   if (dtype != DataType::F32)
-    return invalidArgument(fmt::format("--precision {}: says how fp32 operands are multiplied; these are {}", name,
-                                       toString(dtype)));
+    return invalidArgument(
+        fmt::format("--precision {}: says how fp32 operands are multiplied; these are {}", name, toString(dtype)));
   return ops::MultiplyPrecision::Ieee;
 }
 
