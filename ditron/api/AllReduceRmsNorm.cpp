@@ -17,6 +17,23 @@ struct ditron_all_reduce_rms_norm {
   ops::AllReduceRmsNorm op;
 };
 
+namespace {
+
+Expected<ops::AllReduceRmsNorm::Operands> toOperands(const ditron_all_reduce_rms_norm &norm,
+                                                     const ditron_all_reduce_rms_norm_operands_t *operands) {
+  DITRON_RETURN_IF_ERROR(checkGiven(operands, "the operands"));
+  DITRON_ASSIGN_OR_RETURN(const ditron_all_reduce_rms_norm_operands_t all,
+                          readStruct(operands, "ditron_all_reduce_rms_norm_operands_t"));
+  const DataType type = norm.op.options().dtype;
+  return ops::AllReduceRmsNorm::Operands{.x = given(all.x, type),
+                                         .residual = given(all.residual, type),
+                                         .weight = given(all.weight, type),
+                                         .out = given(all.out, type),
+                                         .residualOut = given(all.residual_out, type)};
+}
+
+} // namespace
+
 extern "C" {
 
 ditron_status_t ditron_all_reduce_rms_norm_create(ditron_context_h context,
@@ -54,17 +71,17 @@ ditron_status_t ditron_all_reduce_rms_norm_enqueue(ditron_all_reduce_rms_norm_h 
                                                    int64_t rows) {
   return guarded([&]() -> Status { // it may compile
     DITRON_ASSIGN_OR_RETURN(runtime::Rank * rank, rankOf(norm, stream, name));
-    DITRON_RETURN_IF_ERROR(checkGiven(operands, "the operands"));
-    DITRON_ASSIGN_OR_RETURN(const ditron_all_reduce_rms_norm_operands_t all,
-                            readStruct(operands, "ditron_all_reduce_rms_norm_operands_t"));
-    const DataType type = norm->op.options().dtype;
-    return norm->op.enqueue(*rank, stream->stream,
-                            {.x = given(all.x, type),
-                             .residual = given(all.residual, type),
-                             .weight = given(all.weight, type),
-                             .out = given(all.out, type),
-                             .residualOut = given(all.residual_out, type)},
-                            rows);
+    DITRON_ASSIGN_OR_RETURN(const ops::AllReduceRmsNorm::Operands given, toOperands(*norm, operands));
+    return norm->op.enqueue(*rank, stream->stream, given, rows);
+  });
+}
+
+ditron_status_t ditron_all_reduce_rms_norm_check(ditron_all_reduce_rms_norm_h norm, ditron_stream_h stream,
+                                                 const ditron_all_reduce_rms_norm_operands_t *operands, int64_t rows) {
+  return guarded([&]() -> Status {
+    DITRON_ASSIGN_OR_RETURN(const runtime::Rank *rank, rankOf(norm, stream, name));
+    DITRON_ASSIGN_OR_RETURN(const ops::AllReduceRmsNorm::Operands given, toOperands(*norm, operands));
+    return norm->op.verifyCall(*rank, given, rows);
   });
 }
 

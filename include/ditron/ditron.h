@@ -572,7 +572,7 @@ typedef struct ditron_all_reduce_rms_norm_options {
   uint32_t concurrent_calls; /* As of ditron_collective_options_t. */
 } ditron_all_reduce_rms_norm_options_t;
 
-/* Of one rank, each at a multiple of 16 bytes. out may be x, and residual_out residual. */
+/* Of one rank, each at a multiple of 16 bytes. out and residual_out may be x and residual, one each; other overlaps with what is written are refused. */
 typedef struct ditron_all_reduce_rms_norm_operands {
   size_t struct_size;
   const void *x;        /* [rows, columns] */
@@ -593,6 +593,10 @@ DITRON_API ditron_status_t ditron_all_reduce_rms_norm_prepare(ditron_all_reduce_
 DITRON_API ditron_status_t ditron_all_reduce_rms_norm_enqueue(ditron_all_reduce_rms_norm_h norm, ditron_stream_h stream,
                                                               const ditron_all_reduce_rms_norm_operands_t *operands,
                                                               int64_t rows);
+/* As ditron_collective_check. */
+DITRON_API ditron_status_t ditron_all_reduce_rms_norm_check(ditron_all_reduce_rms_norm_h norm, ditron_stream_h stream,
+                                                            const ditron_all_reduce_rms_norm_operands_t *operands,
+                                                            int64_t rows);
 
 /* All-to-all of parts whose sizes stand on the device: counts and offsets in rows, read by the kernel and never by the host. */
 typedef struct ditron_all_to_all_v_options {

@@ -509,11 +509,22 @@ public:
   /// Before the first call anywhere, for every number of rows.
   Status prepare(int64_t rows) { return Status::of(ditron_all_reduce_rms_norm_prepare(handle, rows)); }
   Status enqueue(Stream &stream, const Operands &operands, int64_t rows) {
+    const ditron_all_reduce_rms_norm_operands_t raw = rawOf(operands);
+    return Status::of(ditron_all_reduce_rms_norm_enqueue(handle, stream.get(), &raw, rows));
+  }
+  /// Whether `enqueue` would take these; as Plan::check.
+  Status check(Stream &stream, const Operands &operands, int64_t rows) {
+    const ditron_all_reduce_rms_norm_operands_t raw = rawOf(operands);
+    return Status::of(ditron_all_reduce_rms_norm_check(handle, stream.get(), &raw, rows));
+  }
+
+private:
+  static ditron_all_reduce_rms_norm_operands_t rawOf(const Operands &operands) {
     ditron_all_reduce_rms_norm_operands_t raw;
     DITRON_INIT(raw);
     raw.x = operands.x, raw.residual = operands.residual, raw.weight = operands.weight;
     raw.out = operands.out, raw.residual_out = operands.residualOut;
-    return Status::of(ditron_all_reduce_rms_norm_enqueue(handle, stream.get(), &raw, rows));
+    return raw;
   }
 };
 

@@ -37,7 +37,7 @@ class Attention(_Attention):
     `soft_cap` caps scores, `scale` is 1 / sqrt(head_dim) unless given.
 
     Batches of different lengths: q [rows, heads, head_dim] one behind the other, with rows_first and query_offsets [batch + 1], and max_queries, the
-    most that one has (queries behind that are not computed); k and v likewise with key_offsets and max_keys; or key_lengths [batch]. All are read on
+    most that one has (queries behind that may be left out); k and v likewise with key_offsets and max_keys; or key_lengths [batch]. All are read on
     the device. With page_size k and v are [pages, kv_heads, page_size, head_dim] ([pages, page_size, kv_heads, head_dim]), and block_table [batch, n] has the pages of each batch. fp8: v
     [batch, kv_heads, head_dim, keys] with values_transposed; out is bfloat16."""
 
@@ -162,7 +162,7 @@ class AttentionDecode(_Attention):
         check_sizes(self.name, least=0, keys=keys, page_size=page_size, table_width=table_width)
         check_counts(self.name, concurrent_calls=concurrent_calls)
         self.heads, self.kv_heads, self.head_dim, self.queries = heads, or_default(kv_heads, heads), head_dim, queries
-        self.page_size, self.keys, self.table_width, self.heads_first = page_size, keys, table_width, heads_first
+        self.page_size, self.keys, self.table_width, self.heads_first, self.over_ranks = page_size, keys, table_width, heads_first, over_ranks
         if bool(page_size) != bool(table_width) or bool(page_size) == bool(keys):
             raise InvalidArgumentError(f"{self.name}: keys={keys}, page_size={page_size}, table_width={table_width}; accepted are keys, or page_size and "
                                        "table_width")
@@ -179,8 +179,16 @@ class AttentionDecode(_Attention):
     def __call__(self, q, k, v, out, lengths, *, table=None, lse=None):
         """Lists of tensors by local rank, or single ones of this process's rank, in world.run of this thread's. lse [batch, heads, queries] if wanted.
         Enqueued; gives `out`."""
+        seen = set()
+
         def call(device, given):
             batch, count = given["q"].shape[0], given["k"].shape[0]
+            seen.add(batch)
+            if self.over_ranks and len(seen) > 1:
+                raise InvalidArgumentError(f"{self.name}: {sorted(seen)} sequences on the ranks of this process; accepted is the same number on all")
+            lengths = list(given["lengths"].shape)
+            if lengths != [batch, self.queries] and (self.queries > 1 or lengths != [batch]):
+                raise InvalidArgumentError(f"{self.name}: lengths is {lengths}; {[batch, self.queries]} is accepted")
             rows = self.page_size or self.keys
             keys = (count, self.kv_heads, rows, self.head_dim) if self.heads_first else (count, rows, self.kv_heads, self.head_dim)
             if not self.page_size:
@@ -377,6 +385,9 @@ class TensorParallelAttention(_Layer):
         `longest`: the most tokens of a sequence, behind which none are computed; all by default. `tokens`: with `dealt`, where the ranks' x are not equally
         long. Lists of tensors by
         local rank, or single ones of this process's rank, in world.run of this thread's. Enqueued; gives `y`."""
+        for word, value in (("tokens", tokens), ("longest", longest)):
+            if value is not None:
+                check_sizes(self.name, **{word: value})
         self.run(dict(x=x, y=y, keys=keys, values=values, lengths=lengths, offsets=offsets, table=table), tokens, longest)
         return y
 
@@ -388,7 +399,7 @@ class TensorParallelAttention(_Layer):
     def run(self, tensors, tokens, longest):
         def call(device, given):
             own, batch = rows_of(self.name, "x", given["x"], self.hidden), _count(given["lengths"])
-            count = batch if longest == 0 else tokens or (own * self.world.ranks if self.dealt else own)
+            count = batch if longest == 0 else or_default(tokens, own * self.world.ranks if self.dealt else own)
             part = -(-count // self.world.ranks)
             wanted = min(max(count - device.rank * part, 0), part) if self.dealt else count
             if own != wanted:

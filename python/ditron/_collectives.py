@@ -76,6 +76,8 @@ class Collective:
         """Of a part; types, sizes and layout are checked."""
         ranks = self.world.ranks
         for word, tensor in (("x", x), ("out", out)):
+            if not is_tensor(tensor):
+                raise InvalidArgumentError(f"{self.name}: {word} is {type(tensor).__name__}; a tensor is accepted")
             if type_name(tensor.dtype) != self.type:
                 raise InvalidArgumentError(f"{self.name}: {word} is of type {tensor.dtype}; the collective was made for {self.type}")
             if not _is_dense(tensor):

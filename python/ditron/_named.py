@@ -10,6 +10,8 @@ from ._transfers import _Transfer
 class NamedOperands(_Transfer):
     """An operator whose calls take tensors by name, some of which may be None."""
 
+    without_rows = "; where a rank has no rows, an empty tensor is accepted"
+
     def choice(self, word, value, accepted):
         if value not in accepted:
             raise InvalidArgumentError(f"{self.name}: {word}={value!r}; accepted are {', '.join(repr(each) for each in accepted)}")
@@ -21,7 +23,7 @@ class NamedOperands(_Transfer):
         def checked(device, given):
             for word in needed:
                 if given[word] is None:
-                    raise InvalidArgumentError(f"{self.name}: {word} of rank {device.rank} is missing; where a rank has no rows, an empty tensor is accepted")
+                    raise InvalidArgumentError(f"{self.name}: {word} of rank {device.rank} is missing{self.without_rows}")
             return call(device, given)
         if any(is_tensor(each) for each in given.values()):
             self.at_each([(self.world.rank, partial(checked, given=given))])

@@ -185,7 +185,7 @@ static PyObject *all_reduce_rms_norm_prepare(PyObject *self, PyObject *args) {
 }
 
 /* x, residual, weight, out, residual_out. */
-static PyObject *all_reduce_rms_norm_enqueue(PyObject *self, PyObject *args) {
+static PyObject *all_reduce_rms_norm_call(PyObject *args, __typeof__(ditron_all_reduce_rms_norm_enqueue) *function) {
   unsigned long long norm, stream, a[5];
   long long rows;
   if (!PyArg_ParseTuple(args, "KKLKKKKK", &norm, &stream, &rows, &a[0], &a[1], &a[2], &a[3], &a[4]))
@@ -197,8 +197,16 @@ static PyObject *all_reduce_rms_norm_enqueue(PyObject *self, PyObject *args) {
   operands.weight = handle(a[2]);
   operands.out = handle(a[3]);
   operands.residual_out = handle(a[4]);
-  CHECK_UNLOCKED(ditron.all_reduce_rms_norm_enqueue(handle(norm), handle(stream), &operands, rows));
+  CHECK_UNLOCKED(function(handle(norm), handle(stream), &operands, rows));
   Py_RETURN_NONE;
+}
+
+static PyObject *all_reduce_rms_norm_enqueue(PyObject *self, PyObject *args) {
+  return all_reduce_rms_norm_call(args, ditron.all_reduce_rms_norm_enqueue);
+}
+
+static PyObject *all_reduce_rms_norm_check(PyObject *self, PyObject *args) {
+  return all_reduce_rms_norm_call(args, ditron.all_reduce_rms_norm_check);
 }
 
 static PyObject *all_to_all_v_create(PyObject *self, PyObject *args) {
@@ -366,7 +374,7 @@ int add_operators(PyObject *module) {
                                       METHOD(collective_destroy) METHOD(collective_prepare) METHOD(collective_enqueue)
                                       METHOD(collective_check) METHOD(all_reduce_rms_norm_create)
                                       METHOD(all_reduce_rms_norm_destroy) METHOD(all_reduce_rms_norm_prepare)
-                                      METHOD(all_reduce_rms_norm_enqueue)
+                                      METHOD(all_reduce_rms_norm_enqueue) METHOD(all_reduce_rms_norm_check)
                                       METHOD(all_to_all_v_create) METHOD(all_to_all_v_destroy) METHOD(all_to_all_v_prepare)
                                       METHOD(all_to_all_v_enqueue) METHOD(all_to_all_v_check) METHOD(send_receive_create)
                                       METHOD(send_receive_destroy) METHOD(send_receive_prepare) METHOD(send_receive_enqueue)

@@ -5,7 +5,7 @@ import weakref
 from . import _native
 from ._errors import InvalidArgumentError
 from ._sizes import check_counts, check_sizes
-from ._tensors import pointer_of, type_name
+from ._tensors import is_tensor, pointer_of, type_name
 from ._values import BY_SIGNATURE
 
 
@@ -62,6 +62,11 @@ class Operator:
                  for each in (a, b, out, scales_a, scales_b, bias)]
         if any(len(each) != len(ranks) for each in lists):
             raise InvalidArgumentError(f"this process has {len(ranks)} ranks; given are {', '.join(str(len(each)) for each in lists[:3])} tensors")
+        for word, tensors in zip(("a", "b", "out"), lists):
+            for rank, tensor in zip(ranks, tensors):
+                if not is_tensor(tensor) or len(tensor.shape) != 2:
+                    found = list(tensor.shape) if is_tensor(tensor) else type(tensor).__name__
+                    raise InvalidArgumentError(f"{self.name}: {word} of rank {rank} is {found}; a matrix is accepted")
         a, b, out = lists[:3]
         n, k = tuple(b[0].shape) if self.weight_transposed else tuple(b[0].shape)[::-1]
         strides = tuple(max(row_stride(tensor) for tensor in tensors) for tensors in lists[:3])

@@ -18,7 +18,7 @@ class AllReduceRmsNorm(NamedOperands):
     The values of the three steps one after the other: the sum is rounded to the type, then residual_out is, and the norm is of that. bfloat16, float16 or
     float32; rows are multiples of 16 bytes, of at most 32768 elements. Made and called as AllReduce is: by all ranks, in the same order."""
 
-    name, alignment = "all_reduce_rms_norm", 16
+    name, alignment, without_rows = "all_reduce_rms_norm", 16, ""
 
     def __init__(self, world, max_rows, columns, dtype, *, epsilon=1e-6, concurrent_calls=0):
         self.type, self.columns = _element_type(self.name, dtype), columns
@@ -36,13 +36,20 @@ class AllReduceRmsNorm(NamedOperands):
         thread's. Without out in the place of x, without residual_out in that of residual. Enqueued; gives out and residual_out."""
         out, residual_out = x if out is None else out, residual if residual_out is None else residual_out
 
+        seen = set()
+
         def call(device, given):
             rows = rows_of(self.name, "x", given["x"], self.columns)
-            for word in ("residual", "out", "residual_out"):
-                if rows_of(self.name, word, given[word], self.columns) != rows:
-                    raise InvalidArgumentError(f"{self.name}: {word} is {list(given[word].shape)}; {rows} rows are accepted, as x has")
-            addresses = self.addresses(device, given, [(word, self.type, self.columns if word == "weight" else None) for word in given])
-            return partial(_native.all_reduce_rms_norm_enqueue, self.handle, device.stream(), rows, *addresses)
+            for word, tensor in given.items():
+                shape = list(tensor.shape)
+                if shape != [self.columns] if word == "weight" else shape[-1:] != [self.columns] or rows_of(self.name, word, tensor, self.columns) != rows:
+                    raise InvalidArgumentError(f"{self.name}: {word} is {shape}; {[self.columns] if word == 'weight' else [rows, self.columns]} is accepted")
+            seen.add(rows)
+            if len(seen) > 1:
+                raise InvalidArgumentError(f"{self.name}: {sorted(seen)} rows on the ranks of this process; accepted is the same number on all")
+            call = self.handle, device.stream(), rows, *self.addresses(device, given, [(word, self.type, None) for word in given])
+            _native.all_reduce_rms_norm_check(*call)
+            return partial(_native.all_reduce_rms_norm_enqueue, *call)
         self.spread({"x": x, "residual": residual, "weight": weight, "out": out, "residual_out": residual_out}, call,
                     needed=("x", "residual", "weight", "out", "residual_out"))
         return out, residual_out

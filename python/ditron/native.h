@@ -28,7 +28,7 @@
   F(variant_launch) F(operator_create) F(operator_destroy) F(operator_prepare_strided) F(plan_destroy) F(plan_rows)   \
   F(plan_enqueue_with) F(plan_check_with) F(collective_create) F(collective_destroy) F(collective_prepare)            \
   F(collective_enqueue) F(collective_check) F(all_reduce_rms_norm_create) F(all_reduce_rms_norm_destroy)              \
-  F(all_reduce_rms_norm_prepare) F(all_reduce_rms_norm_enqueue)                                                       \
+  F(all_reduce_rms_norm_prepare) F(all_reduce_rms_norm_enqueue) F(all_reduce_rms_norm_check)                          \
   F(all_to_all_v_create) F(all_to_all_v_destroy) F(all_to_all_v_prepare) F(all_to_all_v_enqueue)                      \
   F(all_to_all_v_check) F(send_receive_create) F(send_receive_destroy) F(send_receive_prepare)                        \
   F(send_receive_enqueue) F(send_receive_check) F(barrier_create) F(barrier_destroy) F(barrier_prepare)               \

@@ -302,6 +302,9 @@ def test_tensor_parallel_attention(world, dealt, kv_heads):
             y, lengths = np.zeros_like(own), np.array(counts, np.int32) + number
             if number == 0:
                 assert layer.prefill(own, y, *cache, lengths, np.array([0, 5, 14], np.int32), table=table, longest=9) is y
+                for word in ("longest", "tokens"):
+                    with pytest.raises(ditron.InvalidArgumentError, match=f"{word}=0; 1 to"):
+                        layer.prefill(own, y, *cache, lengths, np.array([0, 5, 14], np.int32), table=table, **{word: 0})
             else:
                 assert layer.decode(own, y, *cache, lengths, table=table) is y
             world.synchronize()
@@ -392,7 +395,7 @@ def test_what_is_wrong(world):
                        ("block_table is missing", at(lambda: paged(q, k, k, q))),
                        ("accepted are keys, or page_size and table_width", lambda: ditron.AttentionDecode(world, 1, 1, 16, np.float16, page_size=16)),
                        ("table is missing", at(lambda: decode(few, few, few, few, words))),
-                       ("lengths has 1 elements; 2 and more", at(lambda: decode(np.zeros((2, 2, 1, 16), np.float16), np.zeros((1, 16, 2, 16), np.float16), np.zeros((1, 16, 2, 16), np.float16),
+                       (r"lengths is \[1, 1\]; \[2, 1\] is accepted", at(lambda: decode(np.zeros((2, 2, 1, 16), np.float16), np.zeros((1, 16, 2, 16), np.float16), np.zeros((1, 16, 2, 16), np.float16),
                                                                                  np.zeros((2, 2, 1, 16), np.float16), words, table=np.zeros((2, 2), np.int32))))]:
         with pytest.raises(ditron.InvalidArgumentError if "heads of" not in text else ditron.UnsupportedError, match=text):
             call()

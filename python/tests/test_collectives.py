@@ -138,10 +138,20 @@ def test_all_reduce_rms_norm(world, dtype, limit, in_place):
         for rank in range(RANKS):
             np.testing.assert_array_equal(residual_out[rank], sums)
             np.testing.assert_allclose(out[rank], expected, rtol=limit, atol=limit)
-    for words, arguments in (("weight has 8 elements; 24 and more", (x, residual, [weight[:8]] * RANKS)), ("residual is .*; 33 rows are accepted", (x, [each[:2] for each in residual], [weight] * RANKS)),
-                             ("x has 20 elements, no multiple of the 24", ([np.zeros(20, dtype)] * RANKS, residual, [weight] * RANKS))):
+    weights, wide = [weight] * RANKS, np.zeros((80, 24), dtype)
+    for words, arguments in ((r"weight is \[8\]; \[24\] is accepted", (x, residual, [weight[:8]] * RANKS)), (r"weight is \[2, 24\]", (x, residual, [wide[:2]] * RANKS)),
+                             (r"residual is \[2, 24\]; \[33, 24\]", (x, [each[:2] for each in residual], weights)),
+                             ("x has 20 elements, no multiple of the 24", ([np.zeros(20, dtype)] * RANKS, residual, weights)),
+                             (r"x is \[66, 12\]; \[33, 24\]", ([each.reshape(66, 12) for each in x], residual, weights)),
+                             (r"\[32, 33\] rows on the ranks", ([*x[1:], x[0][:32]], [*residual[1:], residual[0][:32]], weights)),
+                             ("x of rank 2 is missing$", ([*x[1:], None], residual, weights)), ("out overlaps residual_out", (x, x, weights)),
+                             ("out overlaps weight", ([*x[1:], wide[:33]], residual, [*weights[1:], wide[32]])),
+                             ("out overlaps x; all of it is accepted, or nothing", ([*x[1:], wide[:33]], residual, weights, [*x[1:], wide[32:65]])),
+                             ("residual_out overlaps residual", (x, [*residual[1:], wide[1:34]], weights, x, [*residual[1:], wide[:33]]))):
         with pytest.raises(ditron.InvalidArgumentError, match=words):
             norm(*arguments)
+    norm(x, residual, weights, residual, x)  # each in the place of the other one
+    world.synchronize()
     for words, options in (("epsilon is -1", {"epsilon": -1.0}), ("epsilon=0.0; numbers other than 0", {"epsilon": 0.0}), ("epsilon is nan", {"epsilon": float("nan")})):
         with pytest.raises(ditron.InvalidArgumentError, match=words):
             ditron.AllReduceRmsNorm(world, 40, 24, dtype, **options)

@@ -69,6 +69,16 @@ def test_zero_is_not_the_default(world, name):
             getattr(ditron, name.split()[0])(world, dtype=np.float16, **{**sizes, **others, word: 0 if word.endswith(("heads", "dim")) else 0.0})
 
 
+@pytest.mark.parametrize("scale", [1e-60, 1e60, float("inf"), float("nan")])
+def test_scales_are_those_of_fp32(world, scale):
+    for make in (lambda: ditron.Attention(world, 1, 16, np.float16, scale=scale), lambda: ditron.RingAttention(world, 1, 16, np.float16, 8, scale=scale)):
+        with pytest.raises((ditron.InvalidArgumentError, ditron.UnsupportedError), match="the scale .*accepted"):
+            make()
+    if scale > 1 or scale != scale:
+        with pytest.raises(ditron.InvalidArgumentError, match="the scale .*accepted"):
+            ditron.AttentionDecode(world, 1, 1, 16, np.float16, keys=16, scale=scale)
+
+
 def test_flags_are_no_counts(world):
     with pytest.raises(ditron.InvalidArgumentError, match="over_ranks is 7; 0 and 1 are accepted"):
         ditron.AttentionDecode(world, 1, 1, 16, np.float16, keys=16, over_ranks=7)

@@ -344,6 +344,8 @@ def test_all_reduce_rms_norm(compiled):
         assert all(torch.equal(*pair) for pair in zip(results, norm(x, residual)))
         with pytest.raises(RuntimeError, match=r"weight \[39\]; \[..., columns\] of x"):
             ditron.torch.all_reduce_rms_norm(x, residual, weight[:39], world)
+        with pytest.raises(RuntimeError, match="epsilon is nan; positive"):
+            ditron.torch.all_reduce_rms_norm(x, residual, weight, world, float("nan"))
         assert ditron.torch.all_reduce_rms_norm(x[:0], residual[:0], weight, world)[0].shape == (0, 9, 40)
         return x, residual, weight, *results
 

@@ -107,6 +107,9 @@ def test_what_one_rank_is_refused_no_rank_calls(make):
         for refused, message in ((np.ones(b[0].shape, np.float16), "tensor b is of type fp16; the operator takes fp32"), (np.ones((n, k + 8), np.float32), "tensor b has shape")):
             with pytest.raises(ditron.InvalidArgumentError, match=message):
                 operator(a, [*b[:-1], refused], out, m)
+        for wrong, found in ((None, "NoneType"), (np.ones(4, np.float32), r"\[4\]"), (np.ones((n, k, 1), np.float32), "")):
+            with pytest.raises(ditron.InvalidArgumentError, match=f"b of rank 2 is {found}.*; a matrix is accepted"):
+                operator(a, [*b[:-1], wrong], out, m)
         operator(a, b, out, m)
         world.synchronize()
     assert all((each == (k if make is ditron.AllGatherGemm else k * ranks)).all() for each in out)

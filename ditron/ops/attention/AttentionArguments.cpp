@@ -108,9 +108,9 @@ Status verifySoftCap(std::string_view operation, std::optional<double> cap) {
 
 Status verifyAttention(std::string_view operation, const AttentionProblem &problem) {
   DITRON_RETURN_IF_ERROR(verifySizes(operation, problem));
-  if (!(problem.scaleOfScores() > 0 && std::isfinite(problem.scaleOfScores())))
+  if (!isPositiveScale(problem.scaleOfScores()))
     return unsupported(
-        fmt::format("{}: the scale {}; positive, finite ones are accepted", operation, problem.scaleOfScores()));
+        fmt::format("{}: the scale {}; positive, finite ones of fp32 are accepted", operation, problem.scaleOfScores()));
   if (problem.window && (*problem.window < 0 || *problem.window > mostElements))
     return invalidArgument(
         fmt::format("{}: a window of {} keys; 0 to {} are accepted", operation, *problem.window, mostElements));

@@ -2,12 +2,18 @@
 #include "ditron/ops/attention/Heads.h"
 
 #include <cmath>
+#include <numbers>
 #include <fmt/format.h>
 
 namespace ditron::ops {
 
 double scaleOfScores(const std::optional<double> &scale, int64_t headDim) {
   return scale.value_or(1.0 / std::sqrt(static_cast<double>(headDim)));
+}
+
+bool isPositiveScale(double scale) {
+  const auto factor = static_cast<float>(scale * std::numbers::log2e);
+  return factor > 0 && std::isfinite(factor);
 }
 
 Status verifyHalfOperands(std::string_view operation, DataType dtype) {

@@ -21,6 +21,8 @@ constexpr bool isTileSize(uint32_t size) { return size >= 16 && size <= 256 && s
 
 /// The given one, else 1 / sqrt(headDim).
 double scaleOfScores(const std::optional<double> &scale, int64_t headDim);
+/// Whether kernels, to which it comes in fp32 and times log2(e), multiply scores by something positive and finite.
+bool isPositiveScale(double scale);
 
 /// bf16 and fp16.
 Status verifyHalfOperands(std::string_view operation, DataType dtype);

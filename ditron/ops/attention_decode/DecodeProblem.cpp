@@ -87,7 +87,7 @@ Status verifyOptions(std::string_view operation, const DecodeProblem &problem) {
   if (problem.window && (*problem.window < 0 || *problem.window > mostWindow))
     return invalidArgument(
         fmt::format("{}: a window of {} keys; 0 to {} are accepted", operation, *problem.window, mostWindow));
-  if (problem.scale && !std::isfinite(*problem.scale))
+  if (problem.scale && !std::isfinite(static_cast<float>(*problem.scale * std::numbers::log2e)))
     return invalidArgument(fmt::format("{}: the scale {}; finite ones are accepted", operation, *problem.scale));
   return verifySoftCap(operation, problem.softCap);
 }

@@ -53,7 +53,8 @@ Expected<AllReduceRmsNorm> AllReduceRmsNorm::create(runtime::World &world, runti
     op.rowsOfTable = {{.mostBytes = std::numeric_limits<uint64_t>::max(), .plan = *options.plan}};
   } else {
     const std::string &gpu = world.rank(world.localRanks().front()).attributes().name;
-    DITRON_ASSIGN_OR_RETURN(op.rowsOfTable, collectivePlanRows(rmsNormOperator, gpu, world.numRanks(), options.dtype));
+    DITRON_ASSIGN_OR_RETURN(op.rowsOfTable, collectivePlanRows(rmsNormOperator, gpu, world.numRanks(), options.dtype,
+                                                               {{"columns", options.columns}}));
   }
   leavePlacesFor(options.concurrentCalls, 0, world, op.rowsOfTable);
   DITRON_RETURN_IF_ERROR(op.allocate());
@@ -180,7 +181,7 @@ Status AllReduceRmsNorm::keepPlan(runtime::Rank &rank, int64_t rows) {
   return Status::ok();
 }
 
-Status AllReduceRmsNorm::enqueue(runtime::Rank &rank, runtime::Stream &stream, const Operands &operands, int64_t rows) {
+Status AllReduceRmsNorm::verifyCall(const runtime::Rank &rank, const Operands &operands, int64_t rows) const {
   DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
   if (rows == 0)
     return Status::ok();
@@ -190,6 +191,32 @@ Status AllReduceRmsNorm::enqueue(runtime::Rank &rank, runtime::Stream &stream, c
   const std::array<runtime::Pointer, numOperands> pointers = inOrder(operands);
   for (size_t i = 0; i < numOperands; ++i)
     DITRON_RETURN_IF_ERROR(verifyAlignedPointer(operation, operandNames[i], pointers[i], optionValues.dtype));
+  const auto rowBytes = static_cast<uintptr_t>(optionValues.columns) * sizeOf(optionValues.dtype);
+  const auto overlap = [&](runtime::Pointer a, uintptr_t bytesA, runtime::Pointer b, uintptr_t bytesB) {
+    const auto beginA = reinterpret_cast<uintptr_t>(a.address), beginB = reinterpret_cast<uintptr_t>(b.address);
+    return beginA < beginB + bytesB && beginB < beginA + bytesA;
+  };
+  const auto refuse = [&](std::string_view written, std::string_view other, std::string_view accepted) {
+    return invalidArgument(fmt::format("{}: {} overlaps {}; {}", operation, written, other, accepted));
+  };
+  const uintptr_t bytes = rowBytes * static_cast<uintptr_t>(rows);
+  if (overlap(operands.out, bytes, operands.residualOut, bytes))
+    return refuse("out", "residual_out", "memory of its own is accepted");
+  for (auto [name, written] : {std::pair("out", operands.out), std::pair("residual_out", operands.residualOut)}) {
+    for (auto [other, read] : {std::pair("x", operands.x), std::pair("residual", operands.residual)})
+      if (written.address != read.address && overlap(written, bytes, read, bytes))
+        return refuse(name, other, "all of it is accepted, or nothing");
+    if (overlap(written, bytes, operands.weight, rowBytes))
+      return refuse(name, "weight", "memory apart is accepted");
+  }
+  return Status::ok();
+}
+
+Status AllReduceRmsNorm::enqueue(runtime::Rank &rank, runtime::Stream &stream, const Operands &operands, int64_t rows) {
+  DITRON_RETURN_IF_ERROR(verifyCall(rank, operands, rows));
+  if (rows == 0)
+    return Status::ok();
+  const std::array<runtime::Pointer, numOperands> pointers = inOrder(operands);
   DITRON_ASSIGN_OR_RETURN(Plan * found,
                           kept[rank.id()]->find(
                               operation, stream, {rows, optionValues.columns},

@@ -30,8 +30,8 @@ struct AllReduceRmsNormOptions {
 
 class AllReduceRmsNorm {
 public:
-  /// Addresses of one rank, each a multiple of 16 bytes: weight [columns], the others [rows, columns]. out may be x, and residualOut
-  /// residual.
+  /// Addresses of one rank, each a multiple of 16 bytes: weight [columns], the others [rows, columns]. out and residualOut may be x and residual, one each;
+  /// other overlaps with what is written are refused.
   struct Operands {
     runtime::Pointer x, residual, weight, out, residualOut;
   };
@@ -42,6 +42,8 @@ public:
   /// Compiles and loads what calls with so many rows need on a rank, before the first call on any. Every rank prepares the same rows in the
   /// same order: where ranks have operators of their own, a plan that differs is an error on all (plans/PlanAgreement.h).
   Status prepare(runtime::Rank &rank, int64_t rows);
+  /// Whether enqueue() would take these. Nothing is enqueued.
+  Status verifyCall(const runtime::Rank &rank, const Operands &operands, int64_t rows) const;
   /// Every rank must make the same sequence of calls, each with the same `rows`. In a capture the number of rows must have been prepared.
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, const Operands &operands, int64_t rows);
 

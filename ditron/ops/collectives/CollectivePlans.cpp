@@ -183,13 +183,15 @@ Status CollectivePlan::verify(CollectiveKind kind, uint32_t numRanks, uint32_t n
   return Status::ok();
 }
 
-Expected<std::vector<CollectivePlanRow>> collectivePlanRows(const PlanChoice &choice) {
+Expected<std::vector<CollectivePlanRow>> collectivePlanRows(const PlanChoice &choice, const PlanSizes &others) {
   constexpr int64_t anySize = std::numeric_limits<int64_t>::max();
-  std::vector<int64_t> limits = choice.limitsOf("bytes");
+  std::vector<int64_t> limits = choice.limitsOf("bytes", others);
   limits.push_back(anySize);
   std::vector<CollectivePlanRow> rows;
   for (const int64_t limit : limits) {
-    const PlanRow *found = choice.find({{"bytes", limit}});
+    PlanSizes sizes = {{"bytes", limit}};
+    sizes.insert(sizes.end(), others.begin(), others.end());
+    const PlanRow *found = choice.find(sizes);
     if (!found)
       return invalidArgument(rows.empty() && limits.size() == 1
                                  ? std::string("no row of the tables of plans fits")
@@ -204,9 +206,9 @@ Expected<std::vector<CollectivePlanRow>> collectivePlanRows(const PlanChoice &ch
   return rows;
 }
 
-static Expected<std::vector<CollectivePlanRow>> rowsOf(const PlanKey &key) {
+static Expected<std::vector<CollectivePlanRow>> rowsOf(const PlanKey &key, const PlanSizes &others = {}) {
   DITRON_ASSIGN_OR_RETURN(const PlanChoice choice, PlanChoice::create(key));
-  Expected<std::vector<CollectivePlanRow>> rows = collectivePlanRows(choice);
+  Expected<std::vector<CollectivePlanRow>> rows = collectivePlanRows(choice, others);
   if (!rows.isOk())
     return rows.status().withContext(fmt::format("{} of {} on {} with {} ranks on {} node{}", key.op,
                                                  ditron::toString(key.dtype), key.gpu, key.numRanks, key.numNodes,
@@ -220,8 +222,9 @@ Expected<std::vector<CollectivePlanRow>> collectivePlanRows(CollectiveKind kind,
 }
 
 Expected<std::vector<CollectivePlanRow>> collectivePlanRows(std::string_view op, std::string_view gpu,
-                                                            uint32_t numRanks, DataType dtype) {
-  return rowsOf({std::string(op), std::string(gpu), numRanks, dtype});
+                                                            uint32_t numRanks, DataType dtype,
+                                                            const PlanSizes &others) {
+  return rowsOf({std::string(op), std::string(gpu), numRanks, dtype}, others);
 }
 
 Status verifyPlanOf(std::string_view op, const CollectivePlan &plan, uint32_t numRanks) {

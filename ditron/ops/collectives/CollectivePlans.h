@@ -78,13 +78,14 @@ Expected<std::vector<CollectivePlanRow>> collectivePlanRows(CollectiveKind kind,
 /// What else has rows with plans of collectives: AllToAllV and SendReceive, by Packets and Chunks, and AllReduceRmsNorm, by Lamport,
 /// TwoShotLamport and Chunks.
 inline constexpr std::string_view pairsOperator = "all_to_all_v", rmsNormOperator = "all_reduce_rms_norm";
-/// Of one of these.
+/// Of one of these; `others`: its sizes besides the bytes.
 Expected<std::vector<CollectivePlanRow>> collectivePlanRows(std::string_view op, std::string_view gpu,
-                                                            uint32_t numRanks, DataType dtype);
+                                                            uint32_t numRanks, DataType dtype,
+                                                            const PlanSizes &others = {});
 /// Refuses plans that these do not have.
 Status verifyPlanOf(std::string_view op, const CollectivePlan &plan, uint32_t numRanks);
 /// The same from rows that have been chosen already; an error where there is no row for some size.
-Expected<std::vector<CollectivePlanRow>> collectivePlanRows(const PlanChoice &choice);
+Expected<std::vector<CollectivePlanRow>> collectivePlanRows(const PlanChoice &choice, const PlanSizes &others = {});
 
 } // namespace ditron::ops
 #endif // DITRON_OPS_COLLECTIVES_COLLECTIVEPLANS_H

@@ -70,8 +70,8 @@ std::vector<PlannedOperator> makeOperators() {
       {"expert_parallel_moe", {"tokens", "hidden", "inner"}, verifyExpertParallelMoePlan, false}};
   for (CollectiveKind kind : allCollectiveKinds())
     operators.push_back({std::string(toString(kind)), {"bytes"}, verifyCollectivePlan});
-  for (const std::string_view op : {pairsOperator, rmsNormOperator})
-    operators.push_back({std::string(op), {"bytes"}, verifyPlanTextOf, op == rmsNormOperator});
+  operators.push_back({std::string(pairsOperator), {"bytes"}, verifyPlanTextOf, false});
+  operators.push_back({std::string(rmsNormOperator), {"bytes", "columns"}, verifyPlanTextOf});
   return operators;
 }
 

@@ -47,8 +47,8 @@ Status verifyHeads(std::string_view operation, const HeadAttentionProblem &probl
                                                        {"tokens", problem.tokens, 1, mostTokens}}));
   DITRON_RETURN_IF_ERROR(verifyHeadGroups(operation, problem.heads, problem.kvHeads));
   DITRON_RETURN_IF_ERROR(verifyPlainHeadSize(operation, problem.headDim));
-  if (!(problem.scaleOfScores() > 0 && std::isfinite(problem.scaleOfScores())))
-    return unsupported(fmt::format("{}: the scale {}; positive ones are accepted", operation, problem.scaleOfScores()));
+  if (!isPositiveScale(problem.scaleOfScores()))
+    return unsupported(fmt::format("{}: the scale {}; positive ones of fp32 are accepted", operation, problem.scaleOfScores()));
   return problem.tile.verify(operation);
 }
 

@@ -142,6 +142,7 @@ def _like_all_reduce_rms_norm(x, residual, weight, world, epsilon):
     torch._check(x.dim() >= 1 and x.shape == residual.shape and weight.shape == x.shape[-1:],
                  lambda: f"all_reduce_rms_norm: x is {list(x.shape)}, residual {list(residual.shape)}, weight {list(weight.shape)}; "
                          "[..., columns] of x and residual and [columns] are accepted")
+    torch._check(math.isfinite(epsilon) and epsilon > 0, lambda: f"all_reduce_rms_norm: epsilon is {epsilon}; positive, finite numbers are accepted")
     torch._check(x.dtype == residual.dtype == weight.dtype,
                  lambda: f"all_reduce_rms_norm: x is {x.dtype}, residual {residual.dtype}, weight {weight.dtype}; all need the same type")
     return x.new_empty(x.shape), x.new_empty(x.shape)

@@ -24,9 +24,6 @@ using ops::CollectivePlan;
 using ops::Reduction;
 using testing::HasSubstr;
 
-constexpr CollectivePlan smallPackets = {CollectiveForm::Packets, 3, 1, 0};
-constexpr CollectivePlan smallChunks = {CollectiveForm::Chunks, 3, 2, 512};
-
 int64_t inputParts(CollectiveKind kind, uint32_t ranks) {
   return kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllToAll ? ranks : 1;
 }

@@ -48,9 +48,13 @@ Status readProblems(TuneArguments &arguments) {
     problems.erase(std::ranges::unique(problems, {}, &TuneProblem::bytes).begin(), problems.end());
     return Status::ok();
   }
-  if (arguments.op == ops::rmsNormOperator)
+  if (arguments.op == ops::rmsNormOperator) {
     one.columns = arguments.columns;
-  else if (isAttention(arguments.op)) {
+    constexpr int64_t rowAlignment = 16;
+    if (one.columns * static_cast<int64_t>(sizeOf(dtype)) % rowAlignment != 0)
+      return invalidArgument(fmt::format("--columns {}: rows of {} bytes; multiples of {} are accepted", one.columns,
+                                         one.columns * sizeOf(dtype), rowAlignment));
+  } else if (isAttention(arguments.op)) {
     one.batch = arguments.batch;
     one.heads = arguments.heads;
     one.kvHeads = arguments.kvHeads ? arguments.kvHeads : arguments.heads;

@@ -448,6 +448,8 @@ int64_t TuneProblem::firstSize() const {
   return isCollective() ? bytes : isAttention() ? queries : isGrouped() ? m * topK : m;
 }
 ops::PlanSizes TuneProblem::sizes() const {
+  if (isRmsNorm())
+    return {{"bytes", bytes}, {"columns", columns}};
   if (isCollective())
     return {{"bytes", bytes}};
   if (isAttention())
