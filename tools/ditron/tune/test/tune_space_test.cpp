@@ -35,9 +35,10 @@ TEST(TuneSpace, EachOperatorHasTensOfRightPlansForEveryShape) {
     for (const uint32_t ranks : {1u, 2u, 3u, 8u, 64u}) {
       if (!op.isSearched)
         continue;
-      if (op.sizes == std::vector<std::string>{"bytes"}) {
+      if (std::ranges::count(op.sizes, "bytes")) {
+        const int64_t columns = std::ranges::count(op.sizes, "columns") ? 8 : 0;
         for (const int64_t bytes : {1, 16, 4096, 1 << 20, 1 << 30})
-          problems.push_back({.op = op.name, .ranks = ranks, .bytes = bytes});
+          problems.push_back({.op = op.name, .ranks = ranks, .bytes = bytes, .columns = columns});
       } else if (std::ranges::count(op.sizes, "experts")) {
         for (const int64_t tokens : {1, 64, 8192})
           if (ranks == 1)
