@@ -303,7 +303,7 @@ TEST_F(AllGatherAttentionRefusals, NameWhatIsAccepted) {
               HasSubstr("heads of 80 elements; 16, 32, 64, 128 and 256 are accepted"));
   EXPECT_THAT(message([](auto &o) { o.kvHeads = 3; }), HasSubstr("4 heads on 3 heads of K and V"));
   EXPECT_THAT(message([](auto &o) { o.pieces = 3; }), HasSubstr("3 pieces of 2 heads of K and V"));
-  EXPECT_THAT(message([](auto &o) { o.scale = -1; }), HasSubstr("the scale -1; positive ones are accepted"));
+  EXPECT_THAT(message([](auto &o) { o.scale = -1; }), HasSubstr("the scale -1; positive ones of fp32 are accepted"));
   EXPECT_THAT(message([](auto &o) { o.dtype = DataType::F32; }), HasSubstr("bf16 and fp16 are accepted"));
   EXPECT_THAT(message([](auto &o) { o.tile.blockN = 48; }), HasSubstr("blockN 48; powers of two from 16 to 256"));
   EXPECT_THAT(message([](auto &o) { o.packedSequences = 3, o.batch = 2; }),

@@ -375,7 +375,7 @@ TEST_F(RingAttentionRefusals, NameWhatIsAccepted) {
   EXPECT_THAT(messages([](auto &o) { o.headDim = 256; }),
               testing::StrEq("\nRingAttentionBackward: heads of 256 elements; up to 128 are accepted"));
   EXPECT_THAT(messages([](auto &o) { o.heads = 3, o.kvHeads = 2; }), HasSubstr("3 heads on 2 heads of K and V"));
-  EXPECT_THAT(messages([](auto &o) { o.scale = -1; }), HasSubstr("the scale -1; positive ones are accepted"));
+  EXPECT_THAT(messages([](auto &o) { o.scale = -1; }), HasSubstr("the scale -1; positive ones of fp32 are accepted"));
   EXPECT_THAT(messages([](auto &o) { o.dtype = DataType::F32; }), HasSubstr("bf16 and fp16 are accepted"));
   EXPECT_THAT(messages([](auto &o) { o.packedSequences = 0; }), HasSubstr("0 packed sequences in a batch of 1"));
   EXPECT_THAT(messages([](auto &o) { o.tile.blockN = 48; }), HasSubstr("blockN 48; powers of two from 16 to 256"));
