@@ -62,13 +62,13 @@ Expected<ops::CollectiveOptions> toOptions(const ditron_collective_options_t &gi
   return options;
 }
 
-/// What a call of the stream's rank is given.
-struct Operands {
+/// What a call is given, on the stream's rank.
+struct Call {
+  runtime::Rank *rank = nullptr;
   runtime::Pointer in, out;
 };
 
-Expected<Operands> checkCall(ditron_collective_h collective, ditron_stream_h stream, const void *in, void *out,
-                             int64_t elements) {
+Expected<Call> toCall(ditron_collective_h collective, ditron_stream_h stream, const void *in, void *out) {
   DITRON_RETURN_IF_ERROR(checkGiven(collective, "the collective"));
   DITRON_RETURN_IF_ERROR(checkGiven(stream, "the stream"));
   DITRON_RETURN_IF_ERROR(checkUsable(*collective->context, collective->world, "collective"));
@@ -78,9 +78,7 @@ Expected<Operands> checkCall(ditron_collective_h collective, ditron_stream_h str
   const uint32_t rank = stream->stream.rank();
   if (options.kind == ops::CollectiveKind::Broadcast && rank != options.root)
     in = out; // which is not read there
-  const Operands operands = {{const_cast<void *>(in), options.dtype}, {out, options.dtype}};
-  DITRON_RETURN_IF_ERROR(collective->op.verifyCall(collective->world->rank(rank), operands.in, operands.out, elements));
-  return operands;
+  return Call{&collective->world->rank(rank), {const_cast<void *>(in), options.dtype}, {out, options.dtype}};
 }
 
 } // namespace
@@ -118,15 +116,17 @@ ditron_status_t ditron_collective_prepare(ditron_collective_h collective, int64_
 ditron_status_t ditron_collective_enqueue(ditron_collective_h collective, ditron_stream_h stream, const void *in,
                                           void *out, int64_t elements) {
   return guarded([&]() -> Status { // it may compile
-    DITRON_ASSIGN_OR_RETURN(const Operands operands, checkCall(collective, stream, in, out, elements));
-    runtime::Stream &on = stream->stream;
-    return collective->op.enqueue(collective->world->rank(on.rank()), on, operands.in, operands.out, elements);
+    DITRON_ASSIGN_OR_RETURN(const Call call, toCall(collective, stream, in, out));
+    return collective->op.enqueue(*call.rank, stream->stream, call.in, call.out, elements);
   });
 }
 
 ditron_status_t ditron_collective_check(ditron_collective_h collective, ditron_stream_h stream, const void *in,
                                         void *out, int64_t elements) {
-  return guarded([&]() -> Status { return checkCall(collective, stream, in, out, elements).status(); });
+  return guarded([&]() -> Status {
+    DITRON_ASSIGN_OR_RETURN(const Call call, toCall(collective, stream, in, out));
+    return collective->op.verifyCall(*call.rank, call.in, call.out, elements);
+  });
 }
 
 } // extern "C"

@@ -4,7 +4,7 @@ import weakref
 
 from . import _device, _native
 from ._errors import InvalidArgumentError
-from ._operators import canonical_dtype
+from ._operators import canonical_dtype, enqueue_all
 from ._sizes import check_counts, check_sizes
 from ._tensors import is_tensor, pointer_of, type_name
 from ._values import BY_SIGNATURE
@@ -65,11 +65,7 @@ class Collective:
         if len(set(sizes)) > 1:
             raise InvalidArgumentError(f"{self.name}: {sizes} elements on the ranks of this process; accepted is the same number on all")
         calls = [self.arguments(rank, *tensors, sizes[0]) for rank, *tensors in zip(ranks, xs, outs)]
-        # A call that some ranks make and others do not ends the world.
-        for call in calls if len(calls) > 1 else ():
-            _native.collective_check(*call)
-        for call in calls:
-            _native.collective_enqueue(*call)
+        enqueue_all(calls, _native.collective_check, _native.collective_enqueue)
         return out
 
     def elements(self, x, out):

@@ -13,6 +13,14 @@ SCALES = {None: 0, "tensor": 1, "vector": 2}
 ACTIVATIONS = {None: 0, "relu": 1, "gelu": 2, "silu": 3, "swiglu": 4}
 
 
+def enqueue_all(calls, check, enqueue):
+    """The calls of several ranks, by their arguments: none before all have been checked, since a call that some ranks make and others do not ends the world."""
+    for call in calls if len(calls) > 1 else ():
+        check(*call)
+    for call in calls:
+        enqueue(*call)
+
+
 class Operator:
     """An operator over all ranks: created for sizes, prepared for shapes, called with the tensors of this process's ranks.
 
@@ -72,11 +80,7 @@ class Operator:
         strides = tuple(max(row_stride(tensor) for tensor in tensors) for tensors in lists[:3])
         plan = self.prepare(m if m is not None else self.whole_rows(a, out), n, k, strides)
         calls = [self.arguments(plan, rank, tensors) for rank, tensors in zip(ranks, zip(*lists))]
-        # A call that some ranks make and others do not ends the world.
-        for call in calls if len(calls) > 1 else ():
-            _native.plan_check(*call)
-        for call in calls:
-            _native.plan_enqueue(*call)
+        enqueue_all(calls, _native.plan_check, _native.plan_enqueue)
         return out
 
     def arguments(self, plan, rank, tensors):

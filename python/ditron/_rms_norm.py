@@ -1,10 +1,12 @@
 """AllReduce, residual and RMSNorm as one launch."""
+import math
 from functools import partial
 
 from . import _native
 from ._errors import InvalidArgumentError
 from ._named import NamedOperands, rows_of
 from ._sizes import check_counts, check_sizes, number_or_zero
+from ._tensors import is_tensor
 from ._transfers import _element_type
 from ._values import BY_SIGNATURE
 
@@ -35,21 +37,22 @@ class AllReduceRmsNorm(NamedOperands):
         """x and residual [rows, columns], weight [columns]. Lists of tensors by local rank, or single ones of this process's rank, in world.run of this
         thread's. Without out in the place of x, without residual_out in that of residual. Enqueued; gives out and residual_out."""
         out, residual_out = x if out is None else out, residual if residual_out is None else residual_out
-
-        seen = set()
+        is_one_of_several, seen = not is_tensor(x), set()
 
         def call(device, given):
             rows = rows_of(self.name, "x", given["x"], self.columns)
             for word, tensor in given.items():
-                shape = list(tensor.shape)
-                if shape != [self.columns] if word == "weight" else shape[-1:] != [self.columns] or rows_of(self.name, word, tensor, self.columns) != rows:
-                    raise InvalidArgumentError(f"{self.name}: {word} is {shape}; {[self.columns] if word == 'weight' else [rows, self.columns]} is accepted")
+                wanted = [self.columns] if word == "weight" else [rows, self.columns]
+                *leading, columns = shape = list(tensor.shape) or [0]
+                if columns != self.columns or math.prod(leading) != math.prod(wanted[:-1]) or (word == "weight" and leading):
+                    raise InvalidArgumentError(f"{self.name}: {word} is {shape}; {wanted} is accepted")
             seen.add(rows)
             if len(seen) > 1:
                 raise InvalidArgumentError(f"{self.name}: {sorted(seen)} rows on the ranks of this process; accepted is the same number on all")
-            call = self.handle, device.stream(), rows, *self.addresses(device, given, [(word, self.type, None) for word in given])
-            _native.all_reduce_rms_norm_check(*call)
-            return partial(_native.all_reduce_rms_norm_enqueue, *call)
+            arguments = self.handle, device.stream(), rows, *self.addresses(device, given, [(word, self.type, None) for word in given])
+            if is_one_of_several:
+                _native.all_reduce_rms_norm_check(*arguments)
+            return partial(_native.all_reduce_rms_norm_enqueue, *arguments)
         self.spread({"x": x, "residual": residual, "weight": weight, "out": out, "residual_out": residual_out}, call,
                     needed=("x", "residual", "weight", "out", "residual_out"))
         return out, residual_out

@@ -109,7 +109,7 @@ class AllToAllV(_Transfer):
         """Lists of tensors by local rank, or single ones of this process's rank, in world.run of this thread's. Enqueued; gives `out`."""
         given = x, send_counts, send_offsets, out, receive_counts, receive_offsets
         if is_tensor(x):
-            self.at(self.world.rank, lambda device: self.checked(device, given)())
+            self.at_each([(self.world.rank, partial(self.checked, tensors=given))])
             return out
         ranks = self.world.local_ranks
         for word, each in zip(("x", "send_counts", "send_offsets", "out", "receive_counts", "receive_offsets"), given):

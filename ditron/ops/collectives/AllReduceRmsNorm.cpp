@@ -15,7 +15,6 @@ namespace ditron::ops {
 namespace {
 
 constexpr std::string_view operation = "AllReduceRmsNorm";
-constexpr int64_t mostColumns = 32768, rowAlignment = 16;
 constexpr std::array<std::string_view, 5> operandNames = {"x", "residual", "weight", "out", "residual_out"};
 
 std::array<runtime::Pointer, 5> inOrder(const AllReduceRmsNorm::Operands &operands) {
@@ -191,15 +190,11 @@ Status AllReduceRmsNorm::verifyCall(const runtime::Rank &rank, const Operands &o
   const std::array<runtime::Pointer, numOperands> pointers = inOrder(operands);
   for (size_t i = 0; i < numOperands; ++i)
     DITRON_RETURN_IF_ERROR(verifyAlignedPointer(operation, operandNames[i], pointers[i], optionValues.dtype));
-  const auto rowBytes = static_cast<uintptr_t>(optionValues.columns) * sizeOf(optionValues.dtype);
-  const auto overlap = [&](runtime::Pointer a, uintptr_t bytesA, runtime::Pointer b, uintptr_t bytesB) {
-    const auto beginA = reinterpret_cast<uintptr_t>(a.address), beginB = reinterpret_cast<uintptr_t>(b.address);
-    return beginA < beginB + bytesB && beginB < beginA + bytesA;
-  };
+  const auto rowBytes = static_cast<uint64_t>(optionValues.columns) * sizeOf(optionValues.dtype);
   const auto refuse = [&](std::string_view written, std::string_view other, std::string_view accepted) {
     return invalidArgument(fmt::format("{}: {} overlaps {}; {}", operation, written, other, accepted));
   };
-  const uintptr_t bytes = rowBytes * static_cast<uintptr_t>(rows);
+  const uint64_t bytes = rowBytes * static_cast<uint64_t>(rows);
   if (overlap(operands.out, bytes, operands.residualOut, bytes))
     return refuse("out", "residual_out", "memory of its own is accepted");
   for (auto [name, written] : {std::pair("out", operands.out), std::pair("residual_out", operands.residualOut)}) {

@@ -30,6 +30,9 @@ struct AllReduceRmsNormOptions {
 
 class AllReduceRmsNorm {
 public:
+  static constexpr int64_t mostColumns = 32768;
+  static constexpr int64_t rowAlignment = 16; ///< Bytes of which a row is a multiple.
+
   /// Addresses of one rank, each a multiple of 16 bytes: weight [columns], the others [rows, columns]. out and residualOut may be x and residual, one each;
   /// other overlaps with what is written are refused.
   struct Operands {

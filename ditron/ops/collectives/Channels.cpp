@@ -8,6 +8,11 @@
 
 namespace ditron::ops {
 
+bool overlap(runtime::Pointer a, uint64_t bytesOfA, runtime::Pointer b, uint64_t bytesOfB) {
+  const auto beginA = reinterpret_cast<uintptr_t>(a.address), beginB = reinterpret_cast<uintptr_t>(b.address);
+  return beginA < beginB + bytesOfB && beginB < beginA + bytesOfA;
+}
+
 DataType bitsOf(DataType type) {
   switch (sizeOf(type)) {
   case 1: return DataType::I8;

@@ -21,6 +21,8 @@ inline constexpr uint32_t lamportDataBytes = 16;
 /// SLOTS of the device code.
 inline constexpr uint32_t slotsOfRing = 4;
 
+/// Whether so many bytes of one and of the other have a byte in common.
+bool overlap(runtime::Pointer a, uint64_t bytesOfA, runtime::Pointer b, uint64_t bytesOfB);
 /// The integer type as wide as the type: what code that only moves elements is compiled for.
 DataType bitsOf(DataType type);
 /// Elements of a cache line: pieces for rings are cut at multiples of these.

@@ -235,15 +235,14 @@ Status Collective::verifyCall(const runtime::Rank &rank, runtime::Pointer in, ru
     return Status::ok(); // `in` is not read
   const bool inHasParts = kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllToAll,
              outHasParts = kind == CollectiveKind::AllGather || kind == CollectiveKind::AllToAll;
-  const auto bytes = static_cast<uintptr_t>(elements) * sizeOf(optionValues.dtype);
-  const auto begin = [](runtime::Pointer pointer) { return reinterpret_cast<uintptr_t>(pointer.address); };
-  const auto end = [&](runtime::Pointer pointer, bool hasParts) {
-    return begin(pointer) + bytes * (hasParts ? world->numRanks() : 1);
+  const auto bytes = static_cast<uint64_t>(elements) * sizeOf(optionValues.dtype);
+  const uint64_t inBytes = bytes * (inHasParts ? world->numRanks() : 1),
+                 outBytes = bytes * (outHasParts ? world->numRanks() : 1);
+  // Of the larger one, this rank's part.
+  const auto place = [&](runtime::Pointer pointer, uint64_t own, uint64_t other) {
+    return reinterpret_cast<uintptr_t>(pointer.address) + (own > other ? rank.id() * bytes : 0);
   };
-  const uintptr_t inPlace = begin(in) + (inHasParts && !outHasParts ? rank.id() * bytes : 0),
-                  outPlace = begin(out) + (outHasParts && !inHasParts ? rank.id() * bytes : 0);
-  const bool areApart = end(in, inHasParts) <= begin(out) || end(out, outHasParts) <= begin(in);
-  if (!areApart && inPlace != outPlace)
+  if (overlap(in, inBytes, out, outBytes) && place(in, inBytes, outBytes) != place(out, outBytes, inBytes))
     return invalidArgument(
         fmt::format("{}: out is at {} and overlaps in, which is at {}; accepted are memory that does "
                     "not, and {}",

@@ -25,6 +25,12 @@ def ring_attention(q, k, v, world, tokens, *, causal=False, scale=None, offsets=
     return _ring_attention(q, k, v, world.name, tokens, causal, scale, offsets, needs_gradient)[0]
 
 
+def _check_operands(name, q, k, v):
+    torch._check(q.dim() == k.dim() == v.dim() == 4, lambda: f"{name}: q has {q.dim()} dimensions, k {k.dim()}, v {v.dim()}; all need 4")
+    torch._check(q.dtype == k.dtype == v.dtype and q.dtype in (torch.bfloat16, torch.float16),
+                 lambda: f"{name}: q is {q.dtype}, k {k.dtype}, v {v.dtype}; bfloat16 and float16 are accepted, the same of all")
+
+
 @torch.library.custom_op("ditron::attention", mutates_args=())
 def _attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, world: str, causal: bool, scale: Optional[float], window: Optional[int],
                soft_cap: Optional[float], rows_first: bool) -> tuple[torch.Tensor, torch.Tensor]:
@@ -35,9 +41,7 @@ def _attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, world: str, ca
 
 @_attention.register_fake
 def _like_attention(q, k, v, world, causal, scale, window, soft_cap, rows_first):
-    torch._check(q.dim() == k.dim() == v.dim() == 4, lambda: f"attention: q has {q.dim()} dimensions, k {k.dim()}, v {v.dim()}; all need 4")
-    torch._check(q.dtype == k.dtype == v.dtype and q.dtype in (torch.bfloat16, torch.float16),
-                 lambda: f"attention: q is {q.dtype}, k {k.dtype}, v {v.dtype}; bfloat16 and float16 are accepted, the same of all")
+    _check_operands("attention", q, k, v)
     heads, queries = (q.shape[2], q.shape[1]) if rows_first else (q.shape[1], q.shape[2])
     return q.new_empty((*q.shape[:3], v.shape[3])), q.new_empty((q.shape[0], heads, queries), dtype=torch.float32)
 
@@ -73,9 +77,7 @@ def _ring_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, world: st
 
 @_ring_attention.register_fake
 def _like_ring_attention(q, k, v, world, tokens, causal, scale, offsets, needs_gradient):
-    torch._check(q.dim() == k.dim() == v.dim() == 4, lambda: f"ring_attention: q has {q.dim()} dimensions, k {k.dim()}, v {v.dim()}; all need 4")
-    torch._check(q.dtype == k.dtype == v.dtype and q.dtype in (torch.bfloat16, torch.float16),
-                 lambda: f"ring_attention: q is {q.dtype}, k {k.dtype}, v {v.dtype}; bfloat16 and float16 are accepted, the same of all")
+    _check_operands("ring_attention", q, k, v)
     wanted = (q.shape[0], k.shape[1], q.shape[2], q.shape[3])
     torch._check(tuple(k.shape) == tuple(v.shape) == wanted,
                  lambda: f"ring_attention: k is {list(k.shape)} and v {list(v.shape)}; {list(wanted)} is accepted of both beside q {list(q.shape)}")

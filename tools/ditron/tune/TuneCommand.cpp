@@ -6,6 +6,7 @@
 #include "base/VisibleGpus.h"
 #include "tune/Tuner.h"
 
+#include "ditron/ops/collectives/AllReduceRmsNorm.h"
 #include "ditron/runtime/TargetChoice.h"
 #include "ditron/runtime/World.h"
 
@@ -50,7 +51,7 @@ Status readProblems(TuneArguments &arguments) {
   }
   if (arguments.op == ops::rmsNormOperator) {
     one.columns = arguments.columns;
-    constexpr int64_t rowAlignment = 16;
+    constexpr int64_t rowAlignment = ops::AllReduceRmsNorm::rowAlignment;
     if (one.columns * static_cast<int64_t>(sizeOf(dtype)) % rowAlignment != 0)
       return invalidArgument(fmt::format("--columns {}: rows of {} bytes; multiples of {} are accepted", one.columns,
                                          one.columns * sizeOf(dtype), rowAlignment));
@@ -195,7 +196,7 @@ void addOperator(CLI::App &tuneCommand, CommandContext &context, const ops::Plan
         ->check(integerBetween(1, INT32_MAX))
         ->required();
     command->add_option("--columns", arguments->columns, "Of a row")
-        ->check(integerBetween(1, 32768))
+        ->check(integerBetween(1, ops::AllReduceRmsNorm::mostColumns))
         ->capture_default_str();
   } else if (isAttention(op.name)) {
     command->add_option("--queries", arguments->rows, "Queries of a sequence, and keys, like 1024,8192")
